@@ -78,7 +78,7 @@ http::Response Answering::handle(::sqlite3* connection, const http::Request& req
   const int run = ++client.runs;
   world_.story.tell(key, "{} runs {} for the {}. time", threads().current_process().name(), key, run);
   ServerSession::of(connection).execute(fmt::format("INSERT INTO effect (business_key) VALUES ('{}')", key));
-  const http::Response response{.status = 201, .body = fmt::format("{} in run {}", key, run)};
+  http::Response response{.status = 201, .body = fmt::format("{} in run {}", key, run)};
   switch (client.act) {
     case Act::fails_at_first:
       if (run == 1) throw std::runtime_error("the handler fails");

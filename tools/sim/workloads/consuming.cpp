@@ -23,9 +23,8 @@ bool happens(double rate) { return Threads::instance()->happens(rate); }
 }  // namespace
 
 Consuming::Consuming(World& world, Publishing* publishing)
-    : Workload(world), publishing_(publishing), broker_(make_broker(world.plan.broker_kind, world.plan.lanes)) {
-  broker_->faults = world.plan.broker;
-  broker_->on_end = [this](const BrokerMessage& message, const DeadLetter* letter) { end_of(message, letter); };
+    : Workload(world), publishing_(publishing), feed_(world, "key", world.plan.messages) {
+  feed_.broker().on_end = [this](const BrokerMessage& message, const DeadLetter* letter) { end_of(message, letter); };
 }
 
 std::vector<std::string> Consuming::services() const {
@@ -35,39 +34,24 @@ std::vector<std::string> Consuming::services() const {
 }
 
 void Consuming::step() {
-  while (published_ < due_by_now(world_, world_.plan.messages)) publish();
-  broker_->expel_silent();
-  if (world_.is_quiet) {
-    broker_->faults = {};
-  } else if (happens_in_step(world_.plan.move_every)) {
-    broker_->disturb();
-  }
+  feed_.step([this](const Placed& placed) { return add(placed); });
 }
 
-void Consuming::publish() {
-  const std::size_t number = published_++;
-  const std::string key = fmt::format("key{}", number);
-  const std::size_t lane = any_of(world_.plan.lanes);
-  std::optional<std::string> record_key;
-  if (world_.plan.orders_by_key && any_of(5) > 0) record_key = fmt::format("record{}", any_of(10));
-  Sent& sent = sent_[key];
-  sent.act = draw_act(lane);
-  if (sent.act == Act::is_stuck) stuck_lanes_.insert(lane);
-  broker_->publish(lane, {.id = fmt::format("id{}", number), .body = key, .key = record_key});
-  if (happens(world_.plan.resend_rate)) {
-    const std::size_t other = any_of(world_.plan.lanes);
-    if (sent.act == Act::is_stuck) stuck_lanes_.insert(other);
-    broker_->publish(other, {.id = fmt::format("id{}-again", number), .body = key, .key = record_key});
-  } else if (world_.plan.broker_kind != BrokerKind::queue && (!world_.plan.orders_by_key || record_key)) {
-    sent.sequence = fmt::format("lane{}{}", lane, record_key.value_or(""));
+bool Consuming::add(const Placed& placed) {
+  const Plan& plan = world_.plan;
+  Sent& sent = sent_[placed.key];
+  sent.act = draw_act(placed.lane);
+  const bool has_order = plan.broker_kind != BrokerKind::queue && (!plan.orders_by_key || placed.record_key);
+  if (has_order && !placed.is_sent_again) {
+    sent.sequence = fmt::format("lane{}{}", placed.lane, placed.record_key.value_or(""));
     sent.position = positions_[sent.sequence]++;
   }
+  return sent.act == Act::is_stuck;
 }
 
 Consuming::Act Consuming::draw_act(std::size_t lane) const {
   const Plan& plan = world_.plan;
-  // Other lanes must go on.
-  if (lane % 2 == 0 && happens(plan.stuck_rate)) return Act::is_stuck;
+  if (Feed::may_be_stuck(lane) && happens(plan.stuck_rate)) return Act::is_stuck;
   if (!happens(plan.special_rate)) return Act::succeeds;
   const Act act = std::array{Act::fails_at_first, Act::postpones, Act::is_slow,    Act::goes_back,
                              Act::fails,          Act::swallows,  Act::rolls_back, Act::commits}[any_of(8)];
@@ -84,7 +68,7 @@ void Consuming::serve(std::size_t, const std::stop_token& stop) {
   Pool pool = world_.database.open_pool({.connections = plan.workers + 1, .acquire_timeout = 5s, .lock_timeout = 1s});
   TxConsumer consumer(pool, "svc",
                       {.stop = stop, .max_attempts = plan.max_attempts, .count_starts = plan.counts_starts});
-  const std::unique_ptr<SimSource> source = broker_->connect();
+  const std::unique_ptr<SimSource> source = feed_.broker().connect();
   RunOptions options{.batch = plan.batch,
                      .workers = plan.workers,
                      .order = plan.orders_by_key ? Order::key : Order::lane,
@@ -187,13 +171,6 @@ void Consuming::after_failover(const std::set<std::string>& lost) {
   for (const std::string& key : lost) {
     if (const auto found = sent_.find(key); found != sent_.end()) found->second.may_be_lost = true;
   }
-}
-
-std::optional<Waiting> Consuming::waiting(bool stuck) {
-  if (published_ < world_.plan.messages) return Waiting{"", "messages that are not published yet"};
-  return broker_->waiting([&](std::optional<std::size_t> lane, const BrokerMessage& message) {
-    return stuck || (lane ? !stuck_lanes_.contains(*lane) : sent_.at(message.body).act != Act::is_stuck);
-  });
 }
 
 void Consuming::check_end() {

@@ -13,8 +13,8 @@
 #include <sqlite3.h>
 #include <txinbox/delivery.hpp>
 
-#include "sim/broker.hpp"
 #include "sim/workload.hpp"
+#include "sim/workloads/feed.hpp"
 #include "sim/workloads/publishing.hpp"
 
 namespace txinbox::sim {
@@ -28,9 +28,9 @@ class Consuming final : public Workload {
   void serve(std::size_t service, const std::stop_token&) override;
   void step() override;
   void after_failover(const std::set<std::string>& lost) override;
-  std::optional<Waiting> waiting(bool stuck) override;
+  std::optional<Waiting> waiting(bool stuck) override { return feed_.waiting(stuck); }
   void check_end() override;
-  std::uint64_t deliveries() const noexcept override { return broker_->deliveries(); }
+  std::uint64_t deliveries() const noexcept override { return feed_.broker().deliveries(); }
 
  private:
   /// What the handler of a message does.
@@ -59,18 +59,16 @@ class Consuming final : public Workload {
     bool may_be_lost = false;  ///< A failover has lost its effect. The broker may know already that it is done.
   };
 
-  void publish();
+  bool add(const Placed&);
   Act draw_act(std::size_t lane) const;
   void handle(::sqlite3*, Delivery&);
   void end_of(const BrokerMessage&, const DeadLetter*);
   void check_order();
 
   Publishing* const publishing_;
-  const std::unique_ptr<Broker> broker_;
-  std::size_t published_ = 0;
+  Feed feed_;
   std::map<std::string, Sent> sent_;
   std::map<std::string, std::size_t> positions_;  ///< How many messages each sequence has.
-  std::set<std::size_t> stuck_lanes_;
 };
 
 }  // namespace txinbox::sim

@@ -21,9 +21,8 @@ constexpr std::chrono::milliseconds lease_time = 3s;
 
 }  // namespace
 
-Leasing::Leasing(World& world) : Workload(world), broker_(make_broker(world.plan.broker_kind, world.plan.lanes)) {
-  broker_->faults = world.plan.broker;
-  broker_->on_end = [this](const BrokerMessage& message, const DeadLetter* letter) { end_of(message, letter); };
+Leasing::Leasing(World& world) : Workload(world), feed_(world, "leased", world.plan.leased) {
+  feed_.broker().on_end = [this](const BrokerMessage& message, const DeadLetter* letter) { end_of(message, letter); };
 }
 
 std::vector<std::string> Leasing::services() const {
@@ -33,32 +32,15 @@ std::vector<std::string> Leasing::services() const {
 }
 
 void Leasing::step() {
-  while (published_ < due_by_now(world_, world_.plan.leased)) publish();
-  broker_->expel_silent();
-  if (world_.is_quiet) {
-    broker_->faults = {};
-  } else if (happens_in_step(world_.plan.move_every)) {
-    broker_->disturb();
-  }
-}
-
-void Leasing::publish() {
-  const std::size_t number = published_++;
-  const std::string key = fmt::format("leased{}", number);
-  const std::size_t lane = any_of(world_.plan.lanes);
-  const Act act = sent_[key].act = draw_act(lane);
-  if (act == Act::is_stuck) stuck_lanes_.insert(lane);
-  broker_->publish(lane, {.id = fmt::format("id{}", number), .body = key});
-  if (threads().happens(world_.plan.resend_rate)) {
-    const std::size_t other = any_of(world_.plan.lanes);
-    if (act == Act::is_stuck) stuck_lanes_.insert(other);
-    broker_->publish(other, {.id = fmt::format("id{}-again", number), .body = key});
-  }
+  feed_.step([this](const Placed& placed) {
+    const Act act = sent_[placed.key].act = draw_act(placed.lane);
+    return act == Act::is_stuck;
+  });
 }
 
 Leasing::Act Leasing::draw_act(std::size_t lane) const {
   const Plan& plan = world_.plan;
-  if (lane % 2 == 0 && threads().happens(plan.stuck_rate)) return Act::is_stuck;  // other lanes must go on
+  if (Feed::may_be_stuck(lane) && threads().happens(plan.stuck_rate)) return Act::is_stuck;
   if (!threads().happens(plan.special_rate)) return Act::succeeds;
   const Act act = std::array{Act::fails_at_first, Act::postpones, Act::is_slow, Act::renews, Act::fails}[any_of(5)];
   return plan.max_attempts == 0 && act == Act::fails ? Act::fails_at_first : act;
@@ -73,7 +55,7 @@ void Leasing::serve(std::size_t, const std::stop_token& stop) {
                           .max_attempts = plan.max_attempts,
                           .stop = stop,
                           .count_starts = plan.counts_starts});
-  const std::unique_ptr<SimSource> source = broker_->connect();
+  const std::unique_ptr<SimSource> source = feed_.broker().connect();
   RunOptions options{.workers = plan.workers, .max_in_flight = plan.max_in_flight, .max_backoff = 2s, .stop = stop};
   if (plan.max_waiting > 0) options.max_waiting = plan.max_waiting;
   (void)txinbox::run(
@@ -157,13 +139,6 @@ void Leasing::end_of(const BrokerMessage& message, const DeadLetter* letter) {
 }
 
 void Leasing::after_failover(const std::set<std::string>&) { had_failover_ = true; }
-
-std::optional<Waiting> Leasing::waiting(bool stuck) {
-  if (published_ < world_.plan.leased) return Waiting{"", "messages that are not published yet"};
-  return broker_->waiting([&](std::optional<std::size_t> lane, const BrokerMessage& message) {
-    return stuck || (lane ? !stuck_lanes_.contains(*lane) : sent_.at(message.body).act != Act::is_stuck);
-  });
-}
 
 void Leasing::check_end() {
   for (const auto& [key, sent] : sent_) {

@@ -12,8 +12,8 @@
 
 #include <txinbox/lease.hpp>
 
-#include "sim/broker.hpp"
 #include "sim/workload.hpp"
+#include "sim/workloads/feed.hpp"
 
 namespace txinbox::sim {
 
@@ -25,9 +25,9 @@ class Leasing final : public Workload {
   void serve(std::size_t service, const std::stop_token&) override;
   void step() override;
   void after_failover(const std::set<std::string>& lost) override;
-  std::optional<Waiting> waiting(bool stuck) override;
+  std::optional<Waiting> waiting(bool stuck) override { return feed_.waiting(stuck); }
   void check_end() override;
-  std::uint64_t deliveries() const noexcept override { return broker_->deliveries(); }
+  std::uint64_t deliveries() const noexcept override { return feed_.broker().deliveries(); }
 
  private:
   /// What the handler of a message does.
@@ -56,17 +56,14 @@ class Leasing final : public Workload {
     bool is_acknowledged = false;
   };
 
-  void publish();
   Act draw_act(std::size_t lane) const;
   void handle(Lease&);
   void check_alone(const std::string& key, const Sent&, const Lease&);
   void end_of(const BrokerMessage&, const DeadLetter*);
   std::string state_of(const std::string& key);
 
-  const std::unique_ptr<Broker> broker_;
-  std::size_t published_ = 0;
+  Feed feed_;
   std::map<std::string, Sent> sent_;
-  std::set<std::size_t> stuck_lanes_;
   bool had_failover_ = false;
 };
 

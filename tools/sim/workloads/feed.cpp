@@ -1,0 +1,57 @@
+#include "sim/workloads/feed.hpp"
+
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace txinbox::sim {
+
+namespace {
+
+std::size_t any_of(std::size_t count) { return Threads::instance()->random()() % count; }
+
+}  // namespace
+
+Feed::Feed(World& world, std::string prefix, std::size_t messages)
+    : world_(world),
+      prefix_(std::move(prefix)),
+      messages_(messages),
+      broker_(make_broker(world.plan.broker_kind, world.plan.lanes)) {
+  broker_->faults = world.plan.broker;
+}
+
+void Feed::step(const std::function<bool(const Placed&)>& add) {
+  while (sent_ < due_by_now(world_, messages_)) send(add);
+  broker_->expel_silent();
+  if (world_.is_quiet) {
+    broker_->faults = {};
+  } else if (happens_in_step(world_.plan.move_every)) {
+    broker_->disturb();
+  }
+}
+
+void Feed::send(const std::function<bool(const Placed&)>& add) {
+  const std::size_t number = sent_++;
+  Placed placed{.key = fmt::format("{}{}", prefix_, number),
+                .lane = any_of(world_.plan.lanes),
+                .record_key = {},
+                .is_sent_again = Threads::instance()->happens(world_.plan.resend_rate)};
+  if (world_.plan.orders_by_key && any_of(5) > 0) placed.record_key = fmt::format("record{}", any_of(10));
+  const bool is_stuck = add(placed);
+  if (is_stuck) stuck_.insert(placed.key);
+  const auto publish = [&](std::size_t lane, const std::string& id) {
+    if (is_stuck) stuck_lanes_.insert(lane);
+    broker_->publish(lane, {.id = id, .body = placed.key, .key = placed.record_key});
+  };
+  publish(placed.lane, fmt::format("id{}", number));
+  if (placed.is_sent_again) publish(any_of(world_.plan.lanes), fmt::format("id{}-again", number));
+}
+
+std::optional<Waiting> Feed::waiting(bool stuck) const {
+  if (sent_ < messages_) return Waiting{"", "messages that are not sent yet"};
+  return broker_->waiting([&](std::optional<std::size_t> lane, const BrokerMessage& message) {
+    return stuck || (lane ? !stuck_lanes_.contains(*lane) : !stuck_.contains(message.body));
+  });
+}
+
+}  // namespace txinbox::sim

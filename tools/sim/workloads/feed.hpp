@@ -1,0 +1,55 @@
+#pragma once
+
+// The broker of a workload, and the producers that send messages to it.
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+
+#include "sim/broker.hpp"
+#include "sim/workload.hpp"
+
+namespace txinbox::sim {
+
+/// A message that is sent now.
+struct Placed {
+  std::string key;
+  std::size_t lane;
+  std::optional<std::string> record_key;
+  bool is_sent_again;  ///< Another copy goes to any lane.
+};
+
+/// Sends messages to a broker over the whole night, some of them twice.
+class Feed {
+ public:
+  /// `prefix` is the beginning of the business keys.
+  Feed(World& world, std::string prefix, std::size_t messages);
+
+  Broker& broker() const noexcept { return *broker_; }
+
+  /// Sends the messages that are due, and disturbs the broker. `add` is called before a message is sent, and says
+  /// whether the message is stuck until the world is healed.
+  void step(const std::function<bool(const Placed&)>& add);
+
+  /// Whether a message of the lane may be stuck. Other lanes must go on.
+  static bool may_be_stuck(std::size_t lane) noexcept { return lane % 2 == 0; }
+
+  /// What is not done. Without `stuck`, it leaves out the lanes, or the messages of a queue, that are stuck.
+  std::optional<Waiting> waiting(bool stuck) const;
+
+ private:
+  void send(const std::function<bool(const Placed&)>& add);
+
+  World& world_;
+  const std::string prefix_;
+  const std::size_t messages_;
+  const std::unique_ptr<Broker> broker_;
+  std::size_t sent_ = 0;
+  std::set<std::size_t> stuck_lanes_;
+  std::set<std::string> stuck_;
+};
+
+}  // namespace txinbox::sim
