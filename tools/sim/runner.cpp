@@ -1,5 +1,6 @@
 #include "sim/runner.hpp"
 
+#include <malloc.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
@@ -10,6 +11,7 @@
 #include <array>
 #include <cstdio>
 #include <cstring>
+#include <limits>
 #include <system_error>
 #include <utility>
 
@@ -40,6 +42,10 @@ void write_all(int file, std::string_view text) {
   ::sched_setaffinity(0, sizeof processors,
                       &processors);  // only one thread runs at a time: it is faster on one of them
   ::alarm(longest_world);
+  // One heap that gives nothing back: only one thread runs at a time, and the world ends soon.
+  ::mallopt(M_ARENA_MAX, 1);
+  ::mallopt(M_TRIM_THRESHOLD, std::numeric_limits<int>::max());
+  ::mallopt(M_MMAP_MAX, 0);
   const auto report = [&](const Counts& counts, double seconds, std::string_view problem, std::string_view story) {
     write_all(output, fmt::format("{} {} {} {} {} {}\n{}\n{}", counts.deliveries, counts.kills, counts.ends,
                                   counts.restarts, seconds, problem.size(), problem, story));
@@ -47,7 +53,7 @@ void write_all(int file, std::string_view text) {
   };
   Threads::run({.seed = plan.seed,
                 .switch_rate = plan.switch_rate,
-                .on_deadlock = [&](const std::string& text) { report({}, 0, "no thread can run any more", text); }},
+                .on_standstill = [&](std::string_view what, const std::string& threads) { report({}, 0, what, threads); }},
                [&] {
                  auto* const night =
                      new Simulation(plan, migrated, records_story);  // never destroyed: threads are left

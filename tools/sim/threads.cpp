@@ -234,14 +234,24 @@ Threads::Thread& Threads::choose() {
     }
     if (!ready_.empty()) return *ready_[random_() % ready_.size()];
     if (!earliest) {
-      options_.on_deadlock("no thread can run any more\n" + describe());
+      options_.on_standstill("no thread can run any more", describe());
       std::abort();
     }
     now_ = *earliest;
   }
 }
 
+SimTime Threads::read_clock() {
+  constexpr int most = 5'000'000;
+  if (++clock_reads_ > most) {
+    options_.on_standstill(fmt::format("a thread of {} never waits", current_process().name()), describe());
+    std::abort();
+  }
+  return now_ += std::chrono::nanoseconds(50);
+}
+
 void Threads::give_up_turn() {
+  clock_reads_ = 0;
   Thread& next = choose();
   if (&next != self) {
     next.give_turn();

@@ -61,8 +61,9 @@ class Threads {
     std::uint64_t seed = 0;
     double switch_rate = 0.05;  ///< How often a thread loses its turn where it may.
 
-    /// No thread can run, and none waits for a time. It must not return.
-    std::function<void(const std::string& text)> on_deadlock = {};
+    /// No thread can run, and none waits for a time; or a thread reads the clock for ever, and waits for nothing. It
+    /// must not return.
+    std::function<void(std::string_view problem, const std::string& threads)> on_standstill = {};
   };
 
   /// Runs `first` as the first thread of a process "world". Returns when it has returned. The threads that are left are
@@ -111,7 +112,7 @@ class Threads {
   // --- For libc.cpp. `what` is the address of a mutex, a condition or a thread.
 
   /// Adds some time. Without it, a loop that reads the clock would never end.
-  SimTime read_clock() noexcept { return now_ += std::chrono::nanoseconds(50); }
+  SimTime read_clock();
 
   /// Waits until `wake` is called for the address.
   void wait(const void* what);
@@ -156,6 +157,7 @@ class Threads {
   std::vector<Thread*> ready_;                     ///< Of `choose`.
   std::array<std::uint32_t, 1024> waited_{};       ///< How many threads wait for addresses with this hash.
   int ids_ = 0;
+  int clock_reads_ = 0;                            ///< Since a thread has waited.
   std::optional<pthread_t> left_;  ///< The thread that has had the turn before, if it has ended.
 };
 

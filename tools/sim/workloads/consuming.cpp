@@ -57,10 +57,9 @@ Consuming::Act Consuming::draw_act(std::size_t lane) const {
                              Act::fails,          Act::swallows,  Act::rolls_back, Act::commits}[any_of(8)];
   // Without a limit for attempts, it would never end.
   if (plan.max_attempts == 0 && act >= Act::fails) return Act::fails_at_first;
-  // Where the database does not refuse it, a handler's COMMIT also commits the claims of the messages before it in its
-  // batch. They are parked then, with their effects. The same holds for what a set handler does after a ROLLBACK.
-  const bool commits = act == Act::commits || (act == Act::rolls_back && plan.handlers != HandlerKind::one);
-  return commits && plan.batch > 1 && !plan.personality->refuses_commit_of_handler ? Act::fails : act;
+  // After a ROLLBACK or COMMIT, a set handler would go on outside of the transaction with the messages that follow.
+  const bool goes_on = plan.handlers != HandlerKind::one && (act == Act::rolls_back || act == Act::commits);
+  return goes_on && plan.batch > 1 && !plan.personality->refuses_commit_of_handler ? Act::fails : act;
 }
 
 void Consuming::serve(std::size_t, const std::stop_token& stop) {
@@ -117,6 +116,9 @@ void Consuming::handle(::sqlite3* connection, Delivery& delivery) {
   }
   run(effect);
   world_.story.tell(key, "{} has written the effect of {}", name, key);
+  const Transaction* const transaction = ServerSession::of(connection).transaction();
+  std::vector<std::string>& ran = ran_in_[transaction == nullptr ? 0 : transaction->name];
+  ran.push_back(key);
   if (publishing_ != nullptr) publishing_->add(connection, key, sent.sequence, sent.position);
   switch (sent.act) {
     case Act::is_slow:
@@ -141,6 +143,9 @@ void Consuming::handle(::sqlite3* connection, Delivery& delivery) {
     case Act::rolls_back:
       return run("ROLLBACK");
     case Act::commits:
+      if (!world_.plan.personality->refuses_commit_of_handler) {
+        for (const std::string& each : ran) sent_.at(each).is_hurt = true;
+      }
       return run("COMMIT");
     case Act::succeeds:
     case Act::goes_back:
@@ -157,13 +162,13 @@ void Consuming::end_of(const BrokerMessage& message, const DeadLetter* letter) {
   if (letter != nullptr) {
     story.tell(key, "the broker has the dead letter of {}: {} ({})", message.id, letter->reason, letter->error_class);
     sent.is_dead_letter = true;
-    if (!may_be_dead_letter(sent.act)) story.wrong(key, "is a dead letter although its handler succeeds");
-    if (effects > (sent.act == Act::commits ? 1 : 0)) story.wrong(key, "is a dead letter with {} effects", effects);
+    if (!sent.may_be_dead_letter()) story.wrong(key, "is a dead letter although its handler succeeds");
+    if (effects > (sent.may_be_torn() ? 1 : 0)) story.wrong(key, "is a dead letter with {} effects", effects);
     return;
   }
   story.tell(key, "{} is acknowledged", message.id);
   if (sent.is_dead_letter) return;
-  if (!may_be_acknowledged(sent.act)) story.wrong(key, "is acknowledged although its handler cannot succeed");
+  if (!sent.may_be_acknowledged()) story.wrong(key, "is acknowledged although its handler cannot succeed");
   if (effects != 1 && !sent.may_be_lost) story.wrong(key, "is acknowledged with {} effects", effects);
 }
 
@@ -176,7 +181,7 @@ void Consuming::after_failover(const std::set<std::string>& lost) {
 void Consuming::check_end() {
   for (const auto& [key, sent] : sent_) {
     const std::size_t effects = world_.effects_of(key);
-    const bool is_right = sent.is_dead_letter ? effects == 0 || (sent.act == Act::commits && effects == 1)
+    const bool is_right = sent.is_dead_letter ? effects == 0 || (sent.may_be_torn() && effects == 1)
                                               : effects == 1 || (sent.may_be_lost && effects == 0);
     if (!is_right) world_.story.wrong(key, "has {} effects at the end", effects);
   }

@@ -46,16 +46,19 @@ class Consuming final : public Workload {
     rolls_back,  ///< It rolls the transaction back, and returns.
     commits,     ///< It commits the transaction.
   };
-  /// What an end of a message can be.
-  static bool may_be_acknowledged(Act act) noexcept { return act < Act::fails || act == Act::swallows; }
-  static bool may_be_dead_letter(Act act) noexcept { return act >= Act::fails; }
-
   struct Sent {
     Act act;
     std::string sequence = {};  ///< The messages whose order must be kept. Empty: the message has no order.
     std::size_t position = 0;   ///< In the sequence.
     int runs = 0;
     bool is_dead_letter = false;
+
+    /// The handler of another message of its batch has committed its claim, and perhaps its effect.
+    bool is_hurt = false;
+
+    bool may_be_acknowledged() const noexcept { return act < Act::fails || act == Act::swallows; }
+    bool may_be_dead_letter() const noexcept { return act >= Act::fails || is_hurt; }
+    bool may_be_torn() const noexcept { return act == Act::commits || is_hurt; }
     bool may_be_lost = false;  ///< A failover has lost its effect. The broker may know already that it is done.
   };
 
@@ -68,7 +71,8 @@ class Consuming final : public Workload {
   Publishing* const publishing_;
   Feed feed_;
   std::map<std::string, Sent> sent_;
-  std::map<std::string, std::size_t> positions_;  ///< How many messages each sequence has.
+  std::map<std::uint64_t, std::vector<std::string>> ran_in_;  ///< The keys whose handlers have run in a transaction.
+  std::map<std::string, std::size_t> positions_;              ///< How many messages each sequence has.
 };
 
 }  // namespace txinbox::sim
