@@ -99,7 +99,7 @@ Plan Plan::of(std::uint64_t seed) {
   if (is()) plan.max_waiting = number(1, 40);
   plan.max_attempts = is() ? 0 : 5;
   plan.orders_by_key = is();
-  plan.handlers = std::array{HandlerKind::one, HandlerKind::set, HandlerKind::pair}[random() % 3];
+  plan.handlers = std::array{HandlerKind::one, HandlerKind::one, HandlerKind::set, HandlerKind::pair}[random() % 4];
   plan.broker_kind = std::array{BrokerKind::log, BrokerKind::fifo, BrokerKind::queue}[random() % 3];
   plan.has_heartbeat = is();
   plan.counts_starts = random() % 4 == 0;

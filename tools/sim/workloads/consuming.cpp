@@ -55,11 +55,14 @@ Consuming::Act Consuming::draw_act(std::size_t lane) const {
   if (!happens(plan.special_rate)) return Act::succeeds;
   const Act act = std::array{Act::fails_at_first, Act::postpones, Act::is_slow,    Act::goes_back,
                              Act::fails,          Act::swallows,  Act::rolls_back, Act::commits}[any_of(8)];
-  // Without a limit for attempts, it would never end.
-  if (plan.max_attempts == 0 && act >= Act::fails) return Act::fails_at_first;
+  const bool is_refused = plan.personality->refuses_commit_of_handler;
   // After a ROLLBACK or COMMIT, a set handler would go on outside of the transaction with the messages that follow.
-  const bool goes_on = plan.handlers != HandlerKind::one && (act == Act::rolls_back || act == Act::commits);
-  return goes_on && plan.batch > 1 && !plan.personality->refuses_commit_of_handler ? Act::fails : act;
+  const bool goes_on = plan.handlers != HandlerKind::one && plan.batch > 1 && !is_refused;
+  const bool leaves = act == Act::rolls_back || act == Act::commits;
+  // Without a limit for attempts, a message that always fails would never end. A torn one is a dead letter at once.
+  const bool ends = plan.max_attempts > 0 || act < Act::fails || (act == Act::commits && !is_refused && !goes_on);
+  if (!ends) return Act::fails_at_first;
+  return leaves && goes_on ? Act::fails : act;
 }
 
 void Consuming::serve(std::size_t, const std::stop_token& stop) {
