@@ -41,11 +41,10 @@ struct Plan {
   std::size_t leasers = 0;    ///< Services that consume with a `LeaseConsumer`.
   std::size_t leased = 0;     ///< What they consume.
   std::size_t relays = 0;
-  std::size_t producers =
-      0;                     ///< Services that add messages to the outbox. Consumers do this, too, if there is a relay.
-  std::size_t produced = 0;  ///< How many transactions the producers commit.
-  std::size_t servers = 0;   ///< Services that answer HTTP requests.
-  std::size_t requests = 0;  ///< How many requests clients have.
+  std::size_t producers = 0;  ///< Services that add messages to the outbox. With a relay, consumers do this, too.
+  std::size_t produced = 0;   ///< How many transactions the producers commit.
+  std::size_t servers = 0;    ///< Services that answer HTTP requests.
+  std::size_t requests = 0;   ///< How many requests clients have.
   std::size_t lanes = 1;
   std::size_t workers = 1;
   std::size_t batch = 1;

@@ -51,16 +51,16 @@ void write_all(int file, std::string_view text) {
                                   counts.restarts, seconds, problem.size(), problem, story));
     ::_exit(0);
   };
-  Threads::run({.seed = plan.seed,
-                .switch_rate = plan.switch_rate,
-                .on_standstill = [&](std::string_view what, const std::string& threads) { report({}, 0, what, threads); }},
-               [&] {
-                 auto* const night =
-                     new Simulation(plan, migrated, records_story);  // never destroyed: threads are left
-                 const std::string problem = night->run();
-                 const std::chrono::duration<double> time = Threads::instance()->now();
-                 report(night->counts(), time.count(), problem, problem.empty() ? "" : night->story());
-               });
+  Threads::run(
+      {.seed = plan.seed,
+       .switch_rate = plan.switch_rate,
+       .on_standstill = [&](std::string_view what, const std::string& threads) { report({}, 0, what, threads); }},
+      [&] {
+        auto* const night = new Simulation(plan, migrated, records_story);  // never destroyed: threads are left
+        const std::string problem = night->run();
+        const std::chrono::duration<double> time = Threads::instance()->now();
+        report(night->counts(), time.count(), problem, problem.empty() ? "" : night->story());
+      });
   ::_exit(2);
 }
 

@@ -157,7 +157,7 @@ class Threads {
   std::vector<Thread*> ready_;                     ///< Of `choose`.
   std::array<std::uint32_t, 1024> waited_{};       ///< How many threads wait for addresses with this hash.
   int ids_ = 0;
-  int clock_reads_ = 0;                            ///< Since a thread has waited.
+  int clock_reads_ = 0;            ///< Since a thread has waited.
   std::optional<pthread_t> left_;  ///< The thread that has had the turn before, if it has ended.
 };
 

@@ -52,6 +52,7 @@ class Consuming final : public Workload {
     std::size_t position = 0;   ///< In the sequence.
     int runs = 0;
     bool is_dead_letter = false;
+    bool may_be_lost = false;  ///< A failover has lost its effect. The broker may know already that it is done.
 
     /// The handler of another message of its batch has committed its claim, and perhaps its effect.
     bool is_hurt = false;
@@ -59,7 +60,6 @@ class Consuming final : public Workload {
     bool may_be_acknowledged() const noexcept { return act < Act::fails || act == Act::swallows; }
     bool may_be_dead_letter() const noexcept { return act >= Act::fails || is_hurt; }
     bool may_be_torn() const noexcept { return act == Act::commits || is_hurt; }
-    bool may_be_lost = false;  ///< A failover has lost its effect. The broker may know already that it is done.
   };
 
   bool add(const Placed&);
