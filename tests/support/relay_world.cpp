@@ -41,7 +41,6 @@ RelayOptions RelayWorld::options_of_test() {
 
 RelayWorld::RelayWorld(RelayOptions options)
     : options_(std::move(options)), notify_([this](const RelayEvent& event) { events.push_back(event.type); }) {
-  for (int part = 0; part < detail::outbox_parts; ++part) parts.insert(part);
   start();
 }
 

@@ -15,6 +15,7 @@
 #include <txinbox/outbox_relay.hpp>
 
 #include "outbox/relay_machine.hpp"
+#include "support/outbox_parts.hpp"
 
 namespace txinbox::test {
 
@@ -86,11 +87,11 @@ class RelayWorld {
 
   std::optional<Time> wakes_at;  ///< When somebody wakes the relay.
   bool database_is_down = false;
-  bool tells_writers = false;          ///< The database tells which transactions are open.
-  std::set<std::string> open_writers;  ///< They can add rows with `add_late`.
-  bool has_prepared_writer = false;    ///< One of them is prepared.
-  std::int64_t server = 1;             ///< The number of the running server.
-  std::set<int> parts;                 ///< What the relay gets when it takes parts. All parts by default.
+  bool tells_writers = false;                ///< The database tells which transactions are open.
+  std::set<std::string> open_writers;        ///< They can add rows with `add_late`.
+  bool has_prepared_writer = false;          ///< One of them is prepared.
+  std::int64_t server = 1;                   ///< The number of the running server.
+  std::set<int> parts = all_outbox_parts();  ///< What the relay gets when it takes parts. All parts by default.
 
   /// If it is set, it answers calls of the publisher. It may throw.
   Publisher publisher = {};

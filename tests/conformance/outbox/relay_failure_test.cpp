@@ -13,12 +13,10 @@
 #include <soci/soci.h>
 #include <txinbox/txinbox.hpp>
 
-#include "pool/inbox_session.hpp"
-#include "soci_adapter/soci_connection.hpp"
 #include "support/eventually.hpp"
+#include "support/read_outbox.hpp"
 #include "support/recording_publisher.hpp"
 #include "support/relay_kit.hpp"
-#include "tables/outbox_message_table.hpp"
 
 namespace txinbox::test {
 namespace {
@@ -56,14 +54,10 @@ TEST_CASE("after a failure, the key of the message waits, and other keys continu
 }
 
 TEST_CASE("failed attempts count once, also if the reply is lost and the relay writes them again") {
-  const TestDatabase db;
-  add(db, "k", {"a", "b", "c"});
-  const auto sql = db.session();
-  const detail::InboxSession session{backend::connection_of(*sql)};
-  const detail::OutboxMessageTable table(*session);
-  std::set<int> parts;
-  for (int part = 0; part < detail::outbox_parts; ++part) parts.insert(part);
-  const auto read = [&] { return table.read({.parts = parts, .limit = 10}); };
+  const ReadOutbox outbox;
+  const detail::OutboxMessageTable& table = outbox.table;
+  add(outbox.db, "k", {"a", "b", "c"});
+  const auto read = [&] { return table.read({.parts = outbox.parts, .limit = 10}); };
   std::vector<detail::OutboxRowKey> rows;
   for (const detail::OutboxRow& each : read()) rows.push_back({each.seq, each.id});
   REQUIRE(rows.size() == 3);

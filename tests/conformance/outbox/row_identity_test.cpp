@@ -19,6 +19,7 @@
 #include "soci_adapter/soci_connection.hpp"
 #include "support/effects.hpp"
 #include "support/eventually.hpp"
+#include "support/outbox_parts.hpp"
 #include "support/recording_publisher.hpp"
 #include "support/relay_kit.hpp"
 #include "support/schema_tools.hpp"
@@ -203,8 +204,7 @@ TEST_CASE("a message with a key is not read by the number of a message without a
   const TestDatabase db;
   add(db, "", {"old"});
   const std::vector<std::int64_t> numbers = {db.number("select max(seq) from txinbox_outbox_message")};
-  std::set<int> parts;
-  for (int part = 0; part < detail::outbox_parts; ++part) parts.insert(part);
+  const std::set<int> parts = all_outbox_parts();
   const auto sql = db.session();
   const auto read = [&] {
     const auto dialect = backend::database_of(*sql).dialect("");

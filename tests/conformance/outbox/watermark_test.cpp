@@ -8,30 +8,16 @@
 #include <doctest/doctest.h>
 #include <soci/soci.h>
 
-#include "pool/inbox_session.hpp"
 #include "pool/pool_state.hpp"
 #include "pool/session_provider.hpp"
 #include "pool/with_session.hpp"
-#include "soci_adapter/soci_connection.hpp"
+#include "support/read_outbox.hpp"
 #include "support/relay_kit.hpp"
 #include "support/test_user.hpp"
 #include "tables/outbox_message_table.hpp"
 
 namespace txinbox::test {
 namespace {
-
-/// The rows of all parts, as a relay reads them.
-struct ReadOutbox {
-  ReadOutbox() {
-    for (int part = 0; part < detail::outbox_parts; ++part) parts.insert(part);
-  }
-
-  const TestDatabase db;
-  std::set<int> parts;
-  const std::unique_ptr<soci::session> sql = db.session();
-  const detail::InboxSession session{backend::connection_of(*sql)};
-  const detail::OutboxMessageTable table{*session};
-};
 
 TEST_CASE("only PostgreSQL tells which transactions have inserted messages") {
   const ReadOutbox outbox;
