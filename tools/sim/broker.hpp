@@ -2,12 +2,15 @@
 
 // What the workloads need of a simulated broker.
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
+#include <vector>
 
 #include <txinbox/source.hpp>
 
@@ -35,20 +38,46 @@ enum class BrokerKind {
   queue,  ///< No lanes, as of RabbitMQ.
 };
 
+class Broker;
+
 /// The connection of a service to a broker.
 class SimSource : public Source {
  public:
+  std::vector<Incoming> poll(std::size_t max, std::chrono::milliseconds wait) final;
+  bool has_dead_letters() const final { return true; }
+  void dead_letter(std::span<DeadLetter> letters) final;
+  void wake() noexcept final;
+
   /// How many messages somebody still holds that `poll` has returned.
   std::size_t held() const noexcept { return *held_; }
 
   /// It is called when `poll` has taken messages.
   std::function<void()> on_taken;
 
+  /// When `poll` was called last.
+  SimTime last_poll() const noexcept { return last_poll_; }
+
  protected:
-  /// The owner of a delivery, which is counted as long as somebody holds it.
-  std::shared_ptr<const void> owner_of(std::shared_ptr<const BrokerMessage>) const;
+  explicit SimSource(Broker& broker) : any_broker_(broker) {}
+
+  /// Connects if it is not connected.
+  virtual void connect() = 0;
+
+  /// Whether messages can still come in this poll. A member of a group learns only at the next one that it was removed.
+  virtual bool may_receive() const noexcept { return true; }
+
+  virtual std::vector<Incoming> take(std::size_t max) = 0;
+
+  /// The message of a delivery that this source holds.
+  virtual const BrokerMessage& message_of(const Incoming&) const = 0;
+
+  /// Makes a delivery. It is counted as long as somebody holds it.
+  Incoming deliver(const std::shared_ptr<const BrokerMessage>&, std::uint64_t ticket) const;
 
  private:
+  Broker& any_broker_;
+  bool is_woken_ = false;
+  SimTime last_poll_{0};
   const std::shared_ptr<std::size_t> held_ = std::make_shared<std::size_t>();
 };
 
@@ -83,6 +112,17 @@ class Broker {
  protected:
   Broker() = default;
 
+  /// Calls `expel` for the members that are silent for so long that they count as away.
+  template <class Member, class Expel>
+  static void expel_silent(const std::vector<Member*>& members, const Expel& expel) {
+    const SimTime oldest = Threads::instance()->now() - std::chrono::seconds(10);
+    for (Member* const each : std::vector(members)) {
+      if (each->last_poll() < oldest) expel(*each);
+    }
+  }
+
+ private:
+  friend class SimSource;
   std::uint64_t deliveries_ = 0;
 };
 

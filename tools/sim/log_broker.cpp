@@ -12,8 +12,6 @@ using namespace std::chrono_literals;
 
 namespace {
 
-constexpr SimTime session_timeout = 10s;
-
 std::size_t any_of(std::size_t count) { return Threads::instance()->random()() % count; }
 
 }  // namespace
@@ -60,10 +58,7 @@ void LogBroker::disturb() {
 }
 
 void LogBroker::expel_silent() {
-  const SimTime oldest = Threads::instance()->now() - session_timeout;
-  for (LogSource* const each : std::vector(members_)) {
-    if (each->last_poll_ < oldest) leave(*each);
-  }
+  Broker::expel_silent(members_, [this](LogSource& member) { leave(member); });
 }
 
 void LogBroker::join(LogSource& member) {
@@ -80,50 +75,33 @@ void LogBroker::leave(LogSource& member) noexcept {
 
 LogSource::~LogSource() { LogSource::close(); }
 
-std::vector<Incoming> LogSource::poll(std::size_t max, std::chrono::milliseconds wait) {
-  auto& threads = *Threads::instance();
-  threads.kill_point();
-  last_poll_ = threads.now();
-  if (!is_member_) {
-    threads.sleep_for(5ms);
-    broker_.join(*this);
-  }
-  std::vector<Incoming> taken;
-  const SimTime until = threads.now() + wait;
-  while (true) {
-    if (std::exchange(has_lost_, false)) report(SourceEventType::lanes_revoked, "the group has changed");
-    if (std::exchange(has_gained_, false)) report(SourceEventType::lanes_assigned, "the group has changed");
-    taken = take(max);
-    if (!taken.empty() || is_woken_ || threads.now() >= until) break;
-    (void)threads.wait_for_condition(this, &until);
-  }
-  is_woken_ = false;
-  if (!taken.empty() && on_taken) on_taken();
-  threads.kill_point();
-  return taken;
+void LogSource::connect() {
+  if (is_member_) return;
+  Threads::instance()->sleep_for(5ms);
+  broker_.join(*this);
 }
 
 std::vector<Incoming> LogSource::take(std::size_t max) {
+  if (std::exchange(has_lost_, false)) report(SourceEventType::lanes_revoked, "the group has changed");
+  if (std::exchange(has_gained_, false)) report(SourceEventType::lanes_assigned, "the group has changed");
   std::vector<Incoming> taken;
   for (std::size_t i = 0; i < broker_.lanes_.size(); ++i) {
     LogBroker::Lane& lane = broker_.lanes_[i];
     while (lane.owner == this && !lane.is_paused && lane.next < lane.messages.size() && taken.size() < max) {
-      const auto& message = lane.messages[lane.next];
-      tickets_.push_back({i, lane.next, lane.epoch});
-      taken.push_back({.body = message->body,
-                       .key = message->key,
-                       .id = message->id,
-                       .lane = i,
-                       .ticket = tickets_.size() - 1,
-                       .owner = owner_of(message)});
-      ++lane.next;
-      ++broker_.deliveries_;
+      taken.push_back(deliver(lane.messages[lane.next], tickets_.size()));
+      taken.back().lane = i;
+      tickets_.push_back({i, lane.next++, lane.epoch});
     }
   }
   return taken;
 }
 
 LogSource::Ticket LogSource::ticket_of(const Incoming& message) const { return tickets_[message.ticket]; }
+
+const BrokerMessage& LogSource::message_of(const Incoming& message) const {
+  const Ticket ticket = ticket_of(message);
+  return *broker_.lanes_[ticket.lane].messages[ticket.offset];
+}
 
 bool LogSource::holds(const Incoming& message) const {
   const Ticket ticket = ticket_of(message);
@@ -144,16 +122,6 @@ void LogSource::acknowledge(std::span<const Incoming* const> messages) {
   }
 }
 
-void LogSource::dead_letter(std::span<DeadLetter> letters) {
-  Threads::instance()->kill_point();
-  for (DeadLetter& each : letters) {
-    if (!holds(*each.incoming) || Threads::instance()->happens(broker_.faults.refuse_dead_letter)) continue;
-    const Ticket ticket = ticket_of(*each.incoming);
-    broker_.on_end(*broker_.lanes_[ticket.lane].messages[ticket.offset], &each);
-    each.confirmed = true;
-  }
-}
-
 void LogSource::pause(std::uint64_t lane) {
   if (broker_.lanes_[lane].owner == this) broker_.lanes_[lane].is_paused = true;
 }
@@ -163,11 +131,6 @@ void LogSource::resume(std::uint64_t lane) {
 void LogSource::rewind(const Incoming& first) {
   if (!broker_.can_rewind_) throw std::logic_error("rewind on a broker that cannot");
   if (holds(first)) broker_.lanes_[ticket_of(first).lane].next = ticket_of(first).offset;
-}
-
-void LogSource::wake() noexcept {
-  is_woken_ = true;
-  if (Threads::instance() != nullptr) Threads::instance()->wake_all(this);
 }
 
 SourceStatus LogSource::status() {

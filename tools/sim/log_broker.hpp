@@ -55,19 +55,15 @@ class LogBroker final : public Broker {
 /// A member of the group.
 class LogSource final : public SimSource {
  public:
-  explicit LogSource(LogBroker& broker) : broker_(broker) {}
+  explicit LogSource(LogBroker& broker) : SimSource(broker), broker_(broker) {}
   ~LogSource() override;
 
-  std::vector<Incoming> poll(std::size_t max, std::chrono::milliseconds wait) override;
   void acknowledge(std::span<const Incoming* const> messages) override;
-  bool has_dead_letters() const override { return true; }
-  void dead_letter(std::span<DeadLetter> letters) override;
   bool holds(const Incoming& message) const override;
   void pause(std::uint64_t lane) override;
   void resume(std::uint64_t lane) override;
   bool can_rewind() const override { return broker_.can_rewind_; }
   void rewind(const Incoming& first) override;
-  void wake() noexcept override;
   SourceStatus status() override;
   void close() noexcept override;
 
@@ -78,14 +74,14 @@ class LogSource final : public SimSource {
     std::uint64_t epoch;
   };
   Ticket ticket_of(const Incoming&) const;
-  std::vector<Incoming> take(std::size_t max);
+  void connect() override;
+  std::vector<Incoming> take(std::size_t max) override;
+  const BrokerMessage& message_of(const Incoming&) const override;
 
   LogBroker& broker_;
   bool is_member_ = false;
   bool has_lost_ = false;    ///< Lanes were revoked since the last poll.
   bool has_gained_ = false;  ///< Lanes were assigned.
-  bool is_woken_ = false;
-  SimTime last_poll_{0};
   std::vector<Ticket> tickets_;
 };
 

@@ -9,13 +9,6 @@ namespace txinbox::sim {
 
 using namespace std::chrono_literals;
 
-namespace {
-
-/// A member that is silent for so long is away.
-constexpr SimTime heartbeat = 10s;
-
-}  // namespace
-
 void QueueBroker::publish(std::size_t /*lane*/, BrokerMessage message) {
   ready_.push_back(messages_.size());
   messages_.push_back({std::make_shared<const BrokerMessage>(std::move(message))});
@@ -55,36 +48,18 @@ void QueueBroker::disturb() {
 }
 
 void QueueBroker::expel_silent() {
-  const SimTime oldest = Threads::instance()->now() - heartbeat;
-  for (QueueSource* const each : std::vector(members_)) {
-    if (each->last_poll_ < oldest) close_channel(*each);
-  }
+  Broker::expel_silent(members_, [this](QueueSource& member) { close_channel(member); });
 }
 
 QueueSource::~QueueSource() { QueueSource::close(); }
 
-std::vector<Incoming> QueueSource::poll(std::size_t max, std::chrono::milliseconds wait) {
-  auto& threads = *Threads::instance();
-  threads.kill_point();
-  last_poll_ = threads.now();
+void QueueSource::connect() {
   if (std::exchange(has_lost_, false)) report(SourceEventType::disconnected, "the channel has ended");
-  if (!has_channel_) {
-    threads.sleep_for(5ms);
-    has_channel_ = true;
-    broker_.members_.push_back(this);
-    report(SourceEventType::connected, "there is a new channel");
-  }
-  std::vector<Incoming> taken;
-  const SimTime until = threads.now() + wait;
-  while (has_channel_) {
-    taken = take(max);
-    if (!taken.empty() || is_woken_ || threads.now() >= until) break;
-    (void)threads.wait_for_condition(this, &until);
-  }
-  is_woken_ = false;
-  if (!taken.empty() && on_taken) on_taken();
-  threads.kill_point();
-  return taken;
+  if (has_channel_) return;
+  Threads::instance()->sleep_for(5ms);
+  has_channel_ = true;
+  broker_.members_.push_back(this);
+  report(SourceEventType::connected, "there is a new channel");
 }
 
 std::vector<Incoming> QueueSource::take(std::size_t max) {
@@ -94,16 +69,15 @@ std::vector<Incoming> QueueSource::take(std::size_t max) {
     broker_.ready_.pop_front();
     QueueBroker::Queued& queued = broker_.messages_[place];
     queued.holder = this;
+    taken.push_back(deliver(queued.message, tickets_.size()));
+    taken.back().deliveries = ++queued.deliveries;
     tickets_.push_back({place, channel_});
-    taken.push_back({.body = queued.message->body,
-                     .key = queued.message->key,
-                     .id = queued.message->id,
-                     .deliveries = ++queued.deliveries,
-                     .ticket = tickets_.size() - 1,
-                     .owner = owner_of(queued.message)});
-    ++broker_.deliveries_;
   }
   return taken;
+}
+
+const BrokerMessage& QueueSource::message_of(const Incoming& message) const {
+  return *broker_.messages_[ticket_of(message).place].message;
 }
 
 bool QueueSource::holds(const Incoming& message) const {
@@ -119,20 +93,6 @@ void QueueSource::acknowledge(std::span<const Incoming* const> messages) {
     queued.holder = nullptr;
     if (!std::exchange(queued.is_done, true)) broker_.on_end(*queued.message, nullptr);
   }
-}
-
-void QueueSource::dead_letter(std::span<DeadLetter> letters) {
-  Threads::instance()->kill_point();
-  for (DeadLetter& each : letters) {
-    if (!holds(*each.incoming) || Threads::instance()->happens(broker_.faults.refuse_dead_letter)) continue;
-    broker_.on_end(*broker_.messages_[ticket_of(*each.incoming).place].message, &each);
-    each.confirmed = true;
-  }
-}
-
-void QueueSource::wake() noexcept {
-  is_woken_ = true;
-  if (Threads::instance() != nullptr) Threads::instance()->wake_all(this);
 }
 
 SourceStatus QueueSource::status() {

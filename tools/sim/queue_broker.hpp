@@ -47,15 +47,11 @@ class QueueBroker final : public Broker {
 
 class QueueSource final : public SimSource {
  public:
-  explicit QueueSource(QueueBroker& broker) : broker_(broker) {}
+  explicit QueueSource(QueueBroker& broker) : SimSource(broker), broker_(broker) {}
   ~QueueSource() override;
 
-  std::vector<Incoming> poll(std::size_t max, std::chrono::milliseconds wait) override;
   void acknowledge(std::span<const Incoming* const> messages) override;
-  bool has_dead_letters() const override { return true; }
-  void dead_letter(std::span<DeadLetter> letters) override;
   bool holds(const Incoming& message) const override;
-  void wake() noexcept override;
   SourceStatus status() override;
   void close() noexcept override;
 
@@ -68,14 +64,15 @@ class QueueSource final : public SimSource {
     std::uint64_t channel;
   };
   Ticket ticket_of(const Incoming& message) const { return tickets_[message.ticket]; }
-  std::vector<Incoming> take(std::size_t max);
+  void connect() override;
+  std::vector<Incoming> take(std::size_t max) override;
+  const BrokerMessage& message_of(const Incoming&) const override;
+  bool may_receive() const noexcept override { return has_channel_; }
 
   QueueBroker& broker_;
   bool has_channel_ = false;
   std::uint64_t channel_ = 0;
   bool has_lost_ = false;  ///< The channel has ended since the last poll.
-  bool is_woken_ = false;
-  SimTime last_poll_{0};
   std::vector<Ticket> tickets_;
 };
 
