@@ -15,7 +15,9 @@ namespace txinbox::test {
 
 /// The rows of all parts, as a relay reads them.
 struct ReadOutbox {
-  const TestDatabase db = {};
+  ReadOutbox() = default;
+
+  const TestDatabase db;
   const std::set<int> parts = all_outbox_parts();
   const std::unique_ptr<soci::session> sql = db.session();
   const detail::InboxSession session{backend::connection_of(*sql)};
