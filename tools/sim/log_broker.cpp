@@ -10,15 +10,9 @@ namespace txinbox::sim {
 
 using namespace std::chrono_literals;
 
-namespace {
-
-std::size_t any_of(std::size_t count) { return Threads::instance()->random()() % count; }
-
-}  // namespace
-
 void LogBroker::publish(std::size_t lane, BrokerMessage message) {
   lanes_[lane].messages.push_back(std::make_shared<const BrokerMessage>(std::move(message)));
-  if (lanes_[lane].owner != nullptr) Threads::instance()->wake_all(lanes_[lane].owner);
+  if (lanes_[lane].owner != nullptr) threads().wake_all(lanes_[lane].owner);
 }
 
 std::unique_ptr<SimSource> LogBroker::connect() { return std::make_unique<LogSource>(*this); }
@@ -54,7 +48,7 @@ void LogBroker::balance() {
 }
 
 void LogBroker::disturb() {
-  if (!members_.empty()) give(lanes_[any_of(lanes_.size())], members_[any_of(members_.size())]);
+  if (!members_.empty()) give(lanes_[threads().any_of(lanes_.size())], members_[threads().any_of(members_.size())]);
 }
 
 void LogBroker::expel_silent() {
@@ -77,7 +71,7 @@ LogSource::~LogSource() { LogSource::close(); }
 
 void LogSource::connect() {
   if (is_member_) return;
-  Threads::instance()->sleep_for(5ms);
+  threads().sleep_for(5ms);
   broker_.join(*this);
 }
 
@@ -110,9 +104,8 @@ bool LogSource::holds(const Incoming& message) const {
 }
 
 void LogSource::acknowledge(std::span<const Incoming* const> messages) {
-  Threads::instance()->kill_point();
-  if (Threads::instance()->happens(broker_.faults.lose_acknowledgement))
-    return broker_.leave(*this);  // its connection ends, too
+  threads().kill_point();
+  if (threads().happens(broker_.faults.lose_acknowledgement)) return broker_.leave(*this);  // its connection ends, too
   for (const Incoming* const each : messages) {
     if (!holds(*each)) continue;
     const Ticket ticket = ticket_of(*each);

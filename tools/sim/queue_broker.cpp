@@ -12,7 +12,7 @@ using namespace std::chrono_literals;
 void QueueBroker::publish(std::size_t /*lane*/, BrokerMessage message) {
   ready_.push_back(messages_.size());
   messages_.push_back({std::make_shared<const BrokerMessage>(std::move(message))});
-  for (QueueSource* const each : members_) Threads::instance()->wake_all(each);
+  for (QueueSource* const each : members_) threads().wake_all(each);
 }
 
 std::unique_ptr<SimSource> QueueBroker::connect() { return std::make_unique<QueueSource>(*this); }
@@ -40,11 +40,11 @@ void QueueBroker::close_channel(QueueSource& member) noexcept {
     messages_[place].holder = nullptr;
     ready_.push_front(place);
   }
-  for (QueueSource* const each : members_) Threads::instance()->wake_all(each);
+  for (QueueSource* const each : members_) threads().wake_all(each);
 }
 
 void QueueBroker::disturb() {
-  if (!members_.empty()) close_channel(*members_[Threads::instance()->random()() % members_.size()]);
+  if (!members_.empty()) close_channel(*members_[threads().any_of(members_.size())]);
 }
 
 void QueueBroker::expel_silent() {
@@ -56,7 +56,7 @@ QueueSource::~QueueSource() { QueueSource::close(); }
 void QueueSource::connect() {
   if (std::exchange(has_lost_, false)) report(SourceEventType::disconnected, "the channel has ended");
   if (has_channel_) return;
-  Threads::instance()->sleep_for(5ms);
+  threads().sleep_for(5ms);
   has_channel_ = true;
   broker_.members_.push_back(this);
   report(SourceEventType::connected, "there is a new channel");
@@ -85,8 +85,8 @@ bool QueueSource::holds(const Incoming& message) const {
 }
 
 void QueueSource::acknowledge(std::span<const Incoming* const> messages) {
-  Threads::instance()->kill_point();
-  if (Threads::instance()->happens(broker_.faults.lose_acknowledgement)) return broker_.close_channel(*this);
+  threads().kill_point();
+  if (threads().happens(broker_.faults.lose_acknowledgement)) return broker_.close_channel(*this);
   for (const Incoming* const each : messages) {
     if (!holds(*each)) continue;
     QueueBroker::Queued& queued = broker_.messages_[ticket_of(*each).place];

@@ -18,7 +18,6 @@ using namespace std::chrono_literals;
 
 namespace {
 
-Threads& threads() { return *Threads::instance(); }
 std::chrono::milliseconds up_to(std::chrono::milliseconds longest) {
   return std::chrono::milliseconds(threads().random()() % static_cast<std::uint64_t>(longest.count()));
 }
@@ -57,9 +56,9 @@ std::string Simulation::run() {
     disturb_database();
   }
   end_faults();
-  run_until_done(false, longest_recovery);
+  run_until_done(false);
   world_.is_healed = true;
-  run_until_done(true, longest_recovery);
+  run_until_done(true);
   for (const auto& each : workloads_) {
     if (world_.story.problem().empty()) each->check_end();
     counts_.deliveries += each->deliveries();
@@ -155,9 +154,11 @@ void Simulation::fail_over() {
   const auto time = up_to(5s);
   world_.story.tell("", "a standby takes over in {}, without the last {}", time, lost);
   ++counts_.restarts;
-  const std::set<std::string> keys = world_.server.fail_over(threads().now() + time, lost);
-  for (const std::string& each : keys) world_.story.tell(each, "the effect of {} is lost", each);
-  for (const auto& each : workloads_) each->after_failover(keys);
+  world_.had_failover = true;
+  for (const std::string& key : world_.server.fail_over(threads().now() + time, lost)) {
+    world_.story.tell(key, "the effect of {} is lost", key);
+    world_.lost.insert(key);
+  }
 }
 
 void Simulation::end_faults() {
@@ -173,9 +174,9 @@ std::optional<Waiting> Simulation::waiting(bool stuck) {
   return std::nullopt;
 }
 
-void Simulation::run_until_done(bool stuck, SimTime longest) {
+void Simulation::run_until_done(bool stuck) {
   constexpr int steps_of_check = 10;
-  const SimTime until = threads().now() + longest;
+  const SimTime until = threads().now() + longest_recovery;
   while (world_.story.problem().empty()) {
     for (int i = 0; i < steps_of_check; ++i) step();
     const auto left = waiting(stuck);
@@ -183,7 +184,7 @@ void Simulation::run_until_done(bool stuck, SimTime longest) {
     if (threads().now() < until) continue;
     world_.story.wrong(left->key, "stands still: {} {} not done after {}", left->text,
                        stuck ? "although all is healed, it is" : "beside what is stuck, it is",
-                       std::chrono::duration_cast<std::chrono::minutes>(longest));
+                       std::chrono::duration_cast<std::chrono::minutes>(longest_recovery));
   }
 }
 

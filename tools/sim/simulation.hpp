@@ -53,8 +53,8 @@ class Simulation {
   void check_ended(const Service&);
   void end_faults();
 
-  /// Runs until nothing waits, at most for this time.
-  void run_until_done(bool stuck, SimTime longest);
+  /// Runs until nothing waits. `stuck` is that of `Workload::waiting`.
+  void run_until_done(bool stuck);
   std::optional<Waiting> waiting(bool stuck);
 
   World world_;

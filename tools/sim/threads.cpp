@@ -121,7 +121,7 @@ void Threads::kill(Process& process) noexcept {
 void Threads::remove_threads(const std::function<bool(const Thread&)>& vanishes) {
   const auto first =
       std::stable_partition(threads_.begin(), threads_.end(), [&](const auto& each) { return !vanishes(*each); });
-  for (auto each = first; each != threads_.end(); ++each) set_waited((*each)->waits_for, nullptr);
+  for (auto each = first; each != threads_.end(); ++each) (void)end_wait(**each);
   std::move(first, threads_.end(), std::back_inserter(vanished_));
   threads_.erase(first, threads_.end());
 }
@@ -151,28 +151,28 @@ void Threads::maybe_switch() {
   if (std::uniform_real_distribution<>()(random_) < options_.switch_rate) give_up_turn();
 }
 
-/// Counts for which addresses threads wait. Nearly all addresses of `wake_all` are those of mutexes for which no thread
-/// waits.
-void Threads::set_waited(const void* former, const void* what) noexcept {
-  const auto counter = [this](const void* address) -> std::uint32_t& {
-    return waited_[(reinterpret_cast<std::uintptr_t>(address) >> 4) % waited_.size()];
-  };
-  if (former != nullptr) --counter(former);
-  if (what != nullptr) ++counter(what);
-}
-
-bool Threads::is_waited_for(const void* what) const noexcept {
-  return waited_[(reinterpret_cast<std::uintptr_t>(what) >> 4) % waited_.size()] > 0;
+/// How many threads wait for addresses with the same hash. Nearly all addresses of `wake_all` are those of mutexes for
+/// which no thread waits.
+std::uint32_t& Threads::waiting_for(const void* what) noexcept {
+  return waiting_[(reinterpret_cast<std::uintptr_t>(what) >> 4) % waiting_.size()];
 }
 
 void Threads::begin_wait(const void* what) noexcept {
   self->state = Thread::State::waits;
-  set_waited(std::exchange(self->waits_for, what), what);
+  self->waits_for = what;
+  ++waiting_for(what);
+}
+
+/// Returns false if the thread waited for nothing.
+bool Threads::end_wait(Thread& thread) noexcept {
+  const void* const what = std::exchange(thread.waits_for, nullptr);
+  if (what != nullptr) --waiting_for(what);
+  return what != nullptr;
 }
 
 void Threads::wake(Thread& thread) noexcept {
   thread.state = Thread::State::can_run;
-  set_waited(std::exchange(thread.waits_for, nullptr), nullptr);
+  (void)end_wait(thread);
   thread.wakes_at.reset();
 }
 
@@ -188,20 +188,18 @@ bool Threads::wait_for_condition(const void* what, const SimTime* until) {
   kill_point();
   give_up_turn();
   self->is_at_kill_point = false;
-  const void* const left = std::exchange(self->waits_for, nullptr);
-  set_waited(left, nullptr);
-  return left == nullptr;
+  return !end_wait(*self);  // `wake` has ended the wait
 }
 
 void Threads::wake_all(const void* what) noexcept {
-  if (!is_waited_for(what)) return;
+  if (waiting_for(what) == 0) return;
   for (const auto& each : threads_) {
     if (each->waits_for == what && each->state != Thread::State::can_run) wake(*each);
   }
 }
 
 void Threads::wake_one(const void* what) noexcept {
-  if (!is_waited_for(what)) return;
+  if (waiting_for(what) == 0) return;
   std::vector<Thread*> waiting;
   for (const auto& each : threads_) {
     if (each->waits_for == what && each->state != Thread::State::can_run) waiting.push_back(each.get());

@@ -8,6 +8,7 @@
 #include <array>
 #include <atomic>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -81,6 +82,9 @@ class Threads {
   /// Whether something happens this time. `rate` is its share of all times.
   bool happens(double rate);
 
+  /// A random number from 0 to `count` - 1.
+  std::size_t any_of(std::size_t count) { return random_() % count; }
+
   /// The process of the thread that has the turn.
   Process& current_process() const noexcept;
   std::shared_ptr<Process> current_process_ptr() const noexcept;
@@ -143,8 +147,8 @@ class Threads {
   void remove_threads(const std::function<bool(const Thread&)>& vanishes);
   void begin_wait(const void* what) noexcept;
   void wake(Thread&) noexcept;
-  void set_waited(const void* former, const void* what) noexcept;
-  bool is_waited_for(const void* what) const noexcept;
+  bool end_wait(Thread&) noexcept;
+  std::uint32_t& waiting_for(const void* what) noexcept;
 
   static inline Threads* instance_ = nullptr;
 
@@ -155,11 +159,14 @@ class Threads {
   std::vector<std::unique_ptr<Thread>> threads_;
   std::vector<std::unique_ptr<Thread>> vanished_;  ///< Those of killed processes.
   std::vector<Thread*> ready_;                     ///< Of `choose`.
-  std::array<std::uint32_t, 1024> waited_{};       ///< How many threads wait for addresses with this hash.
+  std::array<std::uint32_t, 1024> waiting_{};      ///< Of `waiting_for`.
   int ids_ = 0;
   int clock_reads_ = 0;            ///< Since a thread has waited.
   std::optional<pthread_t> left_;  ///< The thread that has had the turn before, if it has ended.
 };
+
+/// The scheduler, within `Threads::run`.
+inline Threads& threads() noexcept { return *Threads::instance(); }
 
 /// Waits for the end of a thread of the operating system. In libc.cpp.
 void join_real_thread(pthread_t) noexcept;

@@ -10,7 +10,11 @@
 #include <set>
 #include <stop_token>
 #include <string>
+#include <string_view>
 #include <vector>
+
+#include <fmt/format.h>
+#include <txinbox/pool.hpp>
 
 #include "sim/database/database.hpp"
 #include "sim/plan.hpp"
@@ -33,6 +37,21 @@ struct World {
 
   /// Whether also the handlers and receivers work that did not until now.
   bool is_healed = false;
+
+  bool had_failover = false;
+
+  /// The keys of which a failover has lost the effect. Others may know already that the effect was committed.
+  std::set<std::string> lost = {};
+
+  Pool open_pool(std::size_t connections) const {
+    using namespace std::chrono_literals;
+    return database.open_pool({.connections = connections, .acquire_timeout = 5s, .lock_timeout = 1s});
+  }
+
+  /// The statement with which the handler of a message takes effect.
+  static std::string insert_effect(const std::string& key) {
+    return fmt::format("INSERT INTO effect (business_key) VALUES ('{}')", key);
+  }
 
   /// How many durable effects the key has.
   std::size_t effects_of(const std::string& key) { return server.count_durable("effect", "business_key", key); }
@@ -70,9 +89,6 @@ class Workload {
   /// What happens beside the services. The world calls it every 20 ms.
   virtual void step() {}
 
-  /// Another server has taken over, which lacks the last commits. `lost` has the keys whose effects are lost.
-  virtual void after_failover(const std::set<std::string>& /*lost*/) {}
-
   /// What waits to be done. Without `stuck`, it leaves out what waits until the world is healed.
   virtual std::optional<Waiting> waiting(bool stuck) = 0;
 
@@ -83,6 +99,11 @@ class Workload {
 
  protected:
   explicit Workload(World& world) : world_(world) {}
+
+  /// Adds "what 1", "what 2" and so on.
+  static void add_names(std::vector<std::string>& names, std::string_view what, std::size_t count) {
+    for (std::size_t i = 1; i <= count; ++i) names.push_back(fmt::format("{} {}", what, i));
+  }
 
   World& world_;
 };

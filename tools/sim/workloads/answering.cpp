@@ -14,9 +14,6 @@ using namespace std::chrono_literals;
 
 namespace {
 
-Threads& threads() { return *Threads::instance(); }
-std::size_t any_of(std::size_t count) { return threads().random()() % count; }
-
 /// The time after which a client sends its request again.
 constexpr SimTime patience = 3s;
 
@@ -28,14 +25,15 @@ http::Request request_of(const std::string& key) {
 
 std::vector<std::string> Answering::services() const {
   std::vector<std::string> names;
-  for (std::size_t i = 1; i <= world_.plan.servers; ++i) names.push_back(fmt::format("server {}", i));
+  add_names(names, "server", world_.plan.servers);
   return names;
 }
 
 void Answering::step() {
   while (clients_.size() < due_by_now(world_, world_.plan.requests)) {
     const std::array special{Act::fails_at_first, Act::is_slow, Act::refuses};
-    const Act act = threads().happens(world_.plan.special_rate) ? special[any_of(special.size())] : Act::succeeds;
+    const Act act =
+        threads().happens(world_.plan.special_rate) ? special[threads().any_of(special.size())] : Act::succeeds;
     clients_.emplace(fmt::format("request{}", clients_.size()), Client{.act = act});
   }
   for (auto& [key, client] : clients_) {
@@ -43,17 +41,22 @@ void Answering::step() {
   }
 }
 
+/// Whether this request or answer is lost.
+bool Answering::is_lost_on_the_way() const {
+  return !world_.is_quiet && threads().happens(world_.plan.broker.lose_acknowledgement);
+}
+
 /// Sends the request to any server. It may be lost, and it may come twice.
 void Answering::send(const std::string& key, Client& client) {
   client.sends_at = threads().now() + patience;
-  const bool is_lost = !world_.is_quiet && threads().happens(world_.plan.broker.lose_acknowledgement);
+  const bool is_lost = is_lost_on_the_way();
   const int copies = threads().happens(world_.plan.resend_rate) ? 2 : 1;
-  for (int i = 0; i < copies && !is_lost; ++i) arrived_[any_of(arrived_.size())].push_back(key);
+  for (int i = 0; i < copies && !is_lost; ++i) arrived_[threads().any_of(arrived_.size())].push_back(key);
 }
 
 void Answering::serve(std::size_t service, const std::stop_token& stop) {
   arrived_[service].clear();  // the connections of the process before this one have ended
-  Pool pool = world_.database.open_pool({.connections = 2, .acquire_timeout = 5s, .lock_timeout = 1s});
+  Pool pool = world_.open_pool(2);
   TxConsumer consumer(pool, "http", {.claim_wait = world_.plan.has_heartbeat ? 100ms : 0ms, .stop = stop});
   http::Guard guard(consumer, [](const http::Request&) { return "everybody"; });
   while (!stop.stop_requested()) {
@@ -77,7 +80,7 @@ http::Response Answering::handle(::sqlite3* connection, const http::Request& req
   Client& client = clients_.at(key);
   const int run = ++client.runs;
   world_.story.tell(key, "{} runs {} for the {}. time", threads().current_process().name(), key, run);
-  ServerSession::of(connection).execute(fmt::format("INSERT INTO effect (business_key) VALUES ('{}')", key));
+  ServerSession::of(connection).execute(World::insert_effect(key));
   http::Response response{.status = 201, .body = fmt::format("{} in run {}", key, run)};
   switch (client.act) {
     case Act::fails_at_first:
@@ -104,21 +107,15 @@ void Answering::answered(const std::string& key, const http::Response& response)
   const bool is_refusal = client.act == Act::refuses;
   if ((response.status == 422) != is_refusal) world_.story.wrong(key, "is answered {}", answer);
   const std::size_t effects = world_.effects_of(key);
-  if (effects != (is_refusal ? 0 : 1) && !client.may_be_lost) {
+  if (effects != (is_refusal ? 0 : 1) && !world_.lost.contains(key)) {
     world_.story.wrong(key, "is answered {} with {} effects", response.status, effects);
   }
-  const bool may_differ = client.may_be_lost || (is_refusal && world_.plan.failover_every > 0s);
+  const bool may_differ = world_.lost.contains(key) || (is_refusal && world_.plan.failover_every > 0s);
   if (!client.answer.empty() && client.answer != answer && !may_differ) {
     world_.story.wrong(key, "is answered '{}' after '{}'", answer, client.answer);
   }
-  const bool is_lost = !world_.is_quiet && threads().happens(world_.plan.broker.lose_acknowledgement);
+  const bool is_lost = is_lost_on_the_way();
   if (!is_lost) client.answer = answer;
-}
-
-void Answering::after_failover(const std::set<std::string>& lost) {
-  for (const std::string& key : lost) {
-    if (const auto found = clients_.find(key); found != clients_.end()) found->second.may_be_lost = true;
-  }
 }
 
 std::optional<Waiting> Answering::waiting(bool /*stuck*/) {
@@ -133,7 +130,7 @@ void Answering::check_end() {
   for (const auto& [key, client] : clients_) {
     const std::size_t effects = world_.effects_of(key);
     const std::size_t right = client.act == Act::refuses ? 0 : 1;
-    if (effects != right && !(client.may_be_lost && effects < right)) {
+    if (effects != right && !(world_.lost.contains(key) && effects < right)) {
       world_.story.wrong(key, "has {} effects at the end", effects);
     }
   }

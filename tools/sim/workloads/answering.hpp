@@ -23,7 +23,6 @@ class Answering final : public Workload {
   std::vector<std::string> services() const override;
   void serve(std::size_t service, const std::stop_token&) override;
   void step() override;
-  void after_failover(const std::set<std::string>& lost) override;
   std::optional<Waiting> waiting(bool stuck) override;
   void check_end() override;
   std::uint64_t deliveries() const noexcept override { return deliveries_; }
@@ -39,11 +38,11 @@ class Answering final : public Workload {
   struct Client {
     Act act;
     int runs = 0;
-    SimTime sends_at{0};       ///< When it sends the request again.
-    std::string answer = {};   ///< The status and the body. Empty: it has none that it can use.
-    bool may_be_lost = false;  ///< A failover has lost the effect.
+    SimTime sends_at{0};      ///< When it sends the request again.
+    std::string answer = {};  ///< The status and the body. Empty: it has none that it can use.
   };
 
+  bool is_lost_on_the_way() const;
   void send(const std::string& key, Client&);
   http::Response handle(::sqlite3*, const http::Request&);
   void answered(const std::string& key, const http::Response&);

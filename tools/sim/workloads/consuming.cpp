@@ -6,7 +6,6 @@
 #include <stop_token>
 #include <utility>
 
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <txinbox/native.hpp>
 #include <txinbox/txinbox.hpp>
@@ -15,13 +14,6 @@ namespace txinbox::sim {
 
 using namespace std::chrono_literals;
 
-namespace {
-
-std::size_t any_of(std::size_t count) { return Threads::instance()->random()() % count; }
-bool happens(double rate) { return Threads::instance()->happens(rate); }
-
-}  // namespace
-
 Consuming::Consuming(World& world, Publishing* publishing)
     : Workload(world), publishing_(publishing), feed_(world, "key", world.plan.messages) {
   feed_.broker().on_end = [this](const BrokerMessage& message, const DeadLetter* letter) { end_of(message, letter); };
@@ -29,7 +21,7 @@ Consuming::Consuming(World& world, Publishing* publishing)
 
 std::vector<std::string> Consuming::services() const {
   std::vector<std::string> names;
-  for (std::size_t i = 1; i <= world_.plan.consumers; ++i) names.push_back(fmt::format("consumer {}", i));
+  add_names(names, "consumer", world_.plan.consumers);
   return names;
 }
 
@@ -51,10 +43,10 @@ bool Consuming::add(const Placed& placed) {
 
 Consuming::Act Consuming::draw_act(std::size_t lane) const {
   const Plan& plan = world_.plan;
-  if (Feed::may_be_stuck(lane) && happens(plan.stuck_rate)) return Act::is_stuck;
-  if (!happens(plan.special_rate)) return Act::succeeds;
+  if (Feed::may_be_stuck(lane) && threads().happens(plan.stuck_rate)) return Act::is_stuck;
+  if (!threads().happens(plan.special_rate)) return Act::succeeds;
   const Act act = std::array{Act::fails_at_first, Act::postpones, Act::is_slow,    Act::goes_back,
-                             Act::fails,          Act::swallows,  Act::rolls_back, Act::commits}[any_of(8)];
+                             Act::fails,          Act::swallows,  Act::rolls_back, Act::commits}[threads().any_of(8)];
   const bool is_refused = plan.personality->refuses_commit_of_handler;
   // After a ROLLBACK or COMMIT, a set handler would go on outside of the transaction with the messages that follow.
   const bool goes_on = plan.handlers != HandlerKind::one && plan.batch > 1 && !is_refused;
@@ -67,7 +59,7 @@ Consuming::Act Consuming::draw_act(std::size_t lane) const {
 
 void Consuming::serve(std::size_t, const std::stop_token& stop) {
   const Plan& plan = world_.plan;
-  Pool pool = world_.database.open_pool({.connections = plan.workers + 1, .acquire_timeout = 5s, .lock_timeout = 1s});
+  Pool pool = world_.open_pool(plan.workers + 1);
   TxConsumer consumer(pool, "svc",
                       {.stop = stop, .max_attempts = plan.max_attempts, .count_starts = plan.counts_starts});
   const std::unique_ptr<SimSource> source = feed_.broker().connect();
@@ -108,10 +100,10 @@ void Consuming::handle(::sqlite3* connection, Delivery& delivery) {
   const std::string key = delivery.message().business_key;
   Sent& sent = sent_.at(key);
   ++sent.runs;
-  const std::string& name = Threads::instance()->current_process().name();
+  const std::string& name = threads().current_process().name();
   world_.story.tell(key, "{} runs {} for the {}. time", name, key, sent.runs);
   const auto run = [&](const std::string& sql) { ServerSession::of(connection).execute(sql); };
-  const std::string effect = fmt::format("INSERT INTO effect (business_key) VALUES ('{}')", key);
+  const std::string effect = World::insert_effect(key);
   if (sent.act == Act::goes_back) {
     run("SAVEPOINT of_handler");
     run(effect);
@@ -125,7 +117,7 @@ void Consuming::handle(::sqlite3* connection, Delivery& delivery) {
   if (publishing_ != nullptr) publishing_->add(connection, key, sent.sequence, sent.position);
   switch (sent.act) {
     case Act::is_slow:
-      return Threads::instance()->sleep_for(2s);
+      return threads().sleep_for(2s);
     case Act::fails:
       throw std::runtime_error("the handler fails");
     case Act::fails_at_first:
@@ -172,20 +164,14 @@ void Consuming::end_of(const BrokerMessage& message, const DeadLetter* letter) {
   story.tell(key, "{} is acknowledged", message.id);
   if (sent.is_dead_letter) return;
   if (!sent.may_be_acknowledged()) story.wrong(key, "is acknowledged although its handler cannot succeed");
-  if (effects != 1 && !sent.may_be_lost) story.wrong(key, "is acknowledged with {} effects", effects);
-}
-
-void Consuming::after_failover(const std::set<std::string>& lost) {
-  for (const std::string& key : lost) {
-    if (const auto found = sent_.find(key); found != sent_.end()) found->second.may_be_lost = true;
-  }
+  if (effects != 1 && !world_.lost.contains(key)) story.wrong(key, "is acknowledged with {} effects", effects);
 }
 
 void Consuming::check_end() {
   for (const auto& [key, sent] : sent_) {
     const std::size_t effects = world_.effects_of(key);
     const bool is_right = sent.is_dead_letter ? effects == 0 || (sent.may_be_torn() && effects == 1)
-                                              : effects == 1 || (sent.may_be_lost && effects == 0);
+                                              : effects == 1 || (world_.lost.contains(key) && effects == 0);
     if (!is_right) world_.story.wrong(key, "has {} effects at the end", effects);
   }
   check_order();
@@ -197,7 +183,7 @@ void Consuming::check_order() {
   for (const Values& row : world_.server.query("SELECT business_key FROM effect ORDER BY number")) {
     const std::string& key = row.front().bytes;
     const auto found = sent_.find(key);
-    if (found == sent_.end() || found->second.sequence.empty() || found->second.may_be_lost) continue;
+    if (found == sent_.end() || found->second.sequence.empty() || world_.lost.contains(key)) continue;
     const Sent& sent = found->second;
     auto& [position, before] = last[sent.sequence];
     if (!before.empty() && sent.position < position) {

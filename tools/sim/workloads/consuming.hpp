@@ -27,7 +27,6 @@ class Consuming final : public Workload {
   std::vector<std::string> services() const override;
   void serve(std::size_t service, const std::stop_token&) override;
   void step() override;
-  void after_failover(const std::set<std::string>& lost) override;
   std::optional<Waiting> waiting(bool stuck) override { return feed_.waiting(stuck); }
   void check_end() override;
   std::uint64_t deliveries() const noexcept override { return feed_.broker().deliveries(); }
@@ -52,7 +51,6 @@ class Consuming final : public Workload {
     std::size_t position = 0;   ///< In the sequence.
     int runs = 0;
     bool is_dead_letter = false;
-    bool may_be_lost = false;  ///< A failover has lost its effect. The broker may know already that it is done.
 
     /// The handler of another message of its batch has committed its claim, and perhaps its effect.
     bool is_hurt = false;

@@ -6,12 +6,6 @@
 
 namespace txinbox::sim {
 
-namespace {
-
-std::size_t any_of(std::size_t count) { return Threads::instance()->random()() % count; }
-
-}  // namespace
-
 Feed::Feed(World& world, std::string prefix, std::size_t messages)
     : world_(world),
       prefix_(std::move(prefix)),
@@ -33,10 +27,11 @@ void Feed::step(const std::function<bool(const Placed&)>& add) {
 void Feed::send(const std::function<bool(const Placed&)>& add) {
   const std::size_t number = sent_++;
   Placed placed{.key = fmt::format("{}{}", prefix_, number),
-                .lane = any_of(world_.plan.lanes),
+                .lane = threads().any_of(world_.plan.lanes),
                 .record_key = {},
-                .is_sent_again = Threads::instance()->happens(world_.plan.resend_rate)};
-  if (world_.plan.orders_by_key && any_of(5) > 0) placed.record_key = fmt::format("record{}", any_of(10));
+                .is_sent_again = threads().happens(world_.plan.resend_rate)};
+  if (world_.plan.orders_by_key && threads().any_of(5) > 0)
+    placed.record_key = fmt::format("record{}", threads().any_of(10));
   const bool is_stuck = add(placed);
   if (is_stuck) stuck_.insert(placed.key);
   const auto publish = [&](std::size_t lane, const std::string& id) {
@@ -44,7 +39,7 @@ void Feed::send(const std::function<bool(const Placed&)>& add) {
     broker_->publish(lane, {.id = id, .body = placed.key, .key = placed.record_key});
   };
   publish(placed.lane, fmt::format("id{}", number));
-  if (placed.is_sent_again) publish(any_of(world_.plan.lanes), fmt::format("id{}-again", number));
+  if (placed.is_sent_again) publish(threads().any_of(world_.plan.lanes), fmt::format("id{}-again", number));
 }
 
 std::optional<Waiting> Feed::waiting(bool stuck) const {

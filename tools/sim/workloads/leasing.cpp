@@ -14,9 +14,6 @@ using namespace std::chrono_literals;
 
 namespace {
 
-Threads& threads() { return *Threads::instance(); }
-std::size_t any_of(std::size_t count) { return threads().random()() % count; }
-
 constexpr std::chrono::milliseconds lease_time = 3s;
 
 }  // namespace
@@ -27,7 +24,7 @@ Leasing::Leasing(World& world) : Workload(world), feed_(world, "leased", world.p
 
 std::vector<std::string> Leasing::services() const {
   std::vector<std::string> names;
-  for (std::size_t i = 1; i <= world_.plan.leasers; ++i) names.push_back(fmt::format("leaser {}", i));
+  add_names(names, "leaser", world_.plan.leasers);
   return names;
 }
 
@@ -42,13 +39,14 @@ Leasing::Act Leasing::draw_act(std::size_t lane) const {
   const Plan& plan = world_.plan;
   if (Feed::may_be_stuck(lane) && threads().happens(plan.stuck_rate)) return Act::is_stuck;
   if (!threads().happens(plan.special_rate)) return Act::succeeds;
-  const Act act = std::array{Act::fails_at_first, Act::postpones, Act::is_slow, Act::renews, Act::fails}[any_of(5)];
+  const Act act =
+      std::array{Act::fails_at_first, Act::postpones, Act::is_slow, Act::renews, Act::fails}[threads().any_of(5)];
   return plan.max_attempts == 0 && act == Act::fails ? Act::fails_at_first : act;
 }
 
 void Leasing::serve(std::size_t, const std::stop_token& stop) {
   const Plan& plan = world_.plan;
-  Pool pool = world_.database.open_pool({.connections = plan.workers + 1, .acquire_timeout = 5s, .lock_timeout = 1s});
+  Pool pool = world_.open_pool(plan.workers + 1);
   LeaseConsumer consumer(pool, "lease",
                          {.lease = lease_time,
                           .heartbeat = plan.has_heartbeat ? lease_time / 3 : 0ms,
@@ -81,7 +79,7 @@ void Leasing::handle(Lease& lease) {
   };
   const Ends ends{sent, lease};
   const bool is_first = sent.runs == 1;
-  threads().sleep_for(std::chrono::milliseconds(any_of(20)));
+  threads().sleep_for(std::chrono::milliseconds(threads().any_of(20)));
   if (sent.act == Act::is_slow && is_first) threads().sleep_for(2 * lease_time);
   if (sent.act == Act::renews) {
     for (int i = 0; i < 4; ++i) {
@@ -99,7 +97,7 @@ void Leasing::handle(Lease& lease) {
 
 /// Nobody else has the lease, and nobody has completed the message.
 void Leasing::check_alone(const std::string& key, const Sent& sent, const Lease& lease) {
-  const bool is_weak = had_failover_ || world_.plan.jump_every > 0s;
+  const bool is_weak = world_.had_failover || world_.plan.jump_every > 0s;
   if (is_weak) return;  // the server has forgotten leases, or ended them early
   Story& story = world_.story;
   if (sent.is_acknowledged) story.wrong(key, "runs again although it is acknowledged");
@@ -128,23 +126,21 @@ void Leasing::end_of(const BrokerMessage& message, const DeadLetter* letter) {
     story.tell(key, "the broker has the dead letter of {}: {}", message.id, letter->reason);
     sent.is_dead_letter = true;
     if (sent.act != Act::fails) story.wrong(key, "is a dead letter although its handler succeeds");
-    if (state != "parked" && !had_failover_) story.wrong(key, "is a dead letter, and its row is '{}'", state);
+    if (state != "parked" && !world_.had_failover) story.wrong(key, "is a dead letter, and its row is '{}'", state);
     return;
   }
   story.tell(key, "{} is acknowledged", message.id);
   if (sent.is_dead_letter) return;
   sent.is_acknowledged = true;
   if (sent.successes == 0) story.wrong(key, "is acknowledged although its handler has never returned");
-  if (state != "consumed" && !had_failover_) story.wrong(key, "is acknowledged, and its row is '{}'", state);
+  if (state != "consumed" && !world_.had_failover) story.wrong(key, "is acknowledged, and its row is '{}'", state);
 }
-
-void Leasing::after_failover(const std::set<std::string>&) { had_failover_ = true; }
 
 void Leasing::check_end() {
   for (const auto& [key, sent] : sent_) {
     const std::string state = state_of(key);
     const std::string_view right = sent.is_dead_letter ? "parked" : "consumed";
-    if (state != right && !had_failover_) world_.story.wrong(key, "has a row '{}' at the end", state);
+    if (state != right && !world_.had_failover) world_.story.wrong(key, "has a row '{}' at the end", state);
   }
 }
 

@@ -24,7 +24,6 @@ class Leasing final : public Workload {
   std::vector<std::string> services() const override;
   void serve(std::size_t service, const std::stop_token&) override;
   void step() override;
-  void after_failover(const std::set<std::string>& lost) override;
   std::optional<Waiting> waiting(bool stuck) override { return feed_.waiting(stuck); }
   void check_end() override;
   std::uint64_t deliveries() const noexcept override { return feed_.broker().deliveries(); }
@@ -64,7 +63,6 @@ class Leasing final : public Workload {
 
   Feed feed_;
   std::map<std::string, Sent> sent_;
-  bool had_failover_ = false;
 };
 
 }  // namespace txinbox::sim

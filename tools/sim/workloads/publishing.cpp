@@ -5,7 +5,6 @@
 #include <utility>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <txinbox/native.hpp>
 #include <txinbox/txinbox.hpp>
 
@@ -14,9 +13,6 @@ namespace txinbox::sim {
 using namespace std::chrono_literals;
 
 namespace {
-
-Threads& threads() { return *Threads::instance(); }
-std::size_t any_of(std::size_t count) { return threads().random()() % count; }
 
 /// How many messages one transaction adds at most.
 constexpr std::size_t most_of_cause = 3;
@@ -39,14 +35,14 @@ void Publishing::add(::sqlite3* connection, const std::string& cause, const std:
 
 Publishing::Act Publishing::draw_act() const {
   const Plan& plan = world_.plan;
-  if (threads().happens(plan.stuck_rate / 2)) return any_of(2) == 0 ? Act::is_stuck : Act::is_poison;
+  if (threads().happens(plan.stuck_rate / 2)) return threads().any_of(2) == 0 ? Act::is_stuck : Act::is_poison;
   return threads().happens(plan.special_rate / 4) ? Act::rejects : Act::takes;
 }
 
 std::vector<std::string> Publishing::services() const {
   std::vector<std::string> names;
-  for (std::size_t i = 1; i <= world_.plan.relays; ++i) names.push_back(fmt::format("relay {}", i));
-  for (std::size_t i = 1; i <= world_.plan.producers; ++i) names.push_back(fmt::format("producer {}", i));
+  add_names(names, "relay", world_.plan.relays);
+  add_names(names, "producer", world_.plan.producers);
   return names;
 }
 
@@ -57,7 +53,7 @@ void Publishing::serve(std::size_t service, const std::stop_token& stop) {
 void Publishing::relay(const std::stop_token& stop) {
   const Plan& plan = world_.plan;
   const std::string& name = threads().current_process().name();
-  Pool pool = world_.database.open_pool({.connections = 1, .acquire_timeout = 5s, .lock_timeout = 1s});
+  Pool pool = world_.open_pool(1);
   OutboxRelay relay(pool, [this](std::span<const OutgoingMessage> messages) { return receive(messages); },
                     {.batch = std::max<std::size_t>(plan.batch, 2),
                      .sweep = 3s,
@@ -78,7 +74,7 @@ void Publishing::relay(const std::stop_token& stop) {
 /// Each producer has sequences of its own, so their messages are added in the order of the positions.
 void Publishing::produce(std::size_t producer, const std::stop_token& stop) {
   constexpr std::size_t sequences = 4;
-  Pool pool = world_.database.open_pool({.connections = 1, .acquire_timeout = 5s, .lock_timeout = 1s});
+  Pool pool = world_.open_pool(1);
   TxConsumer consumer(pool, "producer", {.stop = stop});
   std::size_t& made = made_[producer];
   while (!stop.stop_requested() && made < world_.plan.produced) {
@@ -91,7 +87,7 @@ void Publishing::produce(std::size_t producer, const std::stop_token& stop) {
         made % 5 == 0 ? "" : fmt::format("producer{}-sequence{}", producer + 1, made % sequences);
     try {
       (void)consumer.consume({.business_key = cause}, [&](::sqlite3* connection, Delivery&) {
-        ServerSession::of(connection).execute(fmt::format("INSERT INTO effect (business_key) VALUES ('{}')", cause));
+        ServerSession::of(connection).execute(World::insert_effect(cause));
         add(connection, cause, sequence, made);
       });
       ++made;
@@ -104,9 +100,9 @@ void Publishing::produce(std::size_t producer, const std::stop_token& stop) {
 }
 
 std::vector<PublishResult> Publishing::receive(std::span<const OutgoingMessage> messages) {
-  const ReceiverFaults faults = world_.is_quiet ? ReceiverFaults() : world_.plan.receiver;
+  const ReceiverFaults faults = this->faults();
   threads().sleep_for(1ms);
-  if (threads().happens(faults.be_slow)) threads().sleep_for(std::chrono::milliseconds(any_of(14'000)));
+  if (threads().happens(faults.be_slow)) threads().sleep_for(std::chrono::milliseconds(threads().any_of(14'000)));
   deliveries_ += messages.size();
   // The message of a call may be blamed if it is alone.
   const auto fail = [&](const char* what) {
@@ -133,7 +129,7 @@ std::vector<PublishResult> Publishing::receive(std::span<const OutgoingMessage> 
 }
 
 PublishResult Publishing::receive_one(const OutgoingMessage& message) {
-  const ReceiverFaults faults = world_.is_quiet ? ReceiverFaults() : world_.plan.receiver;
+  const ReceiverFaults faults = this->faults();
   Expected& expected = expected_.at(message.payload);
   const auto refuse = [&](PublishStatus status) {
     ++expected.failures;
@@ -144,7 +140,7 @@ PublishResult Publishing::receive_one(const OutgoingMessage& message) {
   if (expected.act == Act::is_stuck && !world_.is_healed) return refuse(PublishStatus::failed);
   if (threads().happens(faults.refuse)) return refuse(PublishStatus::failed);
   const bool is_postponed = threads().happens(faults.postpone);
-  if (!is_postponed || any_of(2) == 0) take(message);
+  if (!is_postponed || threads().any_of(2) == 0) take(message);
   return {is_postponed ? PublishStatus::postponed : PublishStatus::confirmed};
 }
 
@@ -157,19 +153,17 @@ void Publishing::take(const OutgoingMessage& message) {
   if (known->second != message.payload) {
     story.wrong(cause, "is published with the id of {}", known->second);
   }
-  if (world_.effects_of(cause) == 0 && !lost_.contains(cause)) {
+  if (world_.effects_of(cause) == 0 && !world_.lost.contains(cause)) {
     story.wrong(cause, "is not durable, but {} is published", message.payload);
   }
   if (message.key != expected.sequence) story.wrong(cause, "has another key than {}", message.payload);
-  if (expected.published++ > 0 || expected.sequence.empty() || lost_.contains(cause)) return;
+  if (expected.published++ > 0 || expected.sequence.empty() || world_.lost.contains(cause)) return;
   const auto [last, is_first] = last_positions_.emplace(expected.sequence, expected.position);
   if (!is_first && expected.position < last->second) {
     story.wrong(cause, "is published after a later message of its key");
   }
   last->second = std::max(last->second, expected.position);
 }
-
-void Publishing::after_failover(const std::set<std::string>& lost) { lost_.insert(lost.begin(), lost.end()); }
 
 std::vector<std::string> Publishing::in_outbox(bool parked) {
   std::vector<std::string> payloads;
@@ -213,7 +207,7 @@ void Publishing::check_end() {
   }
   for (const auto& [payload, expected] : expected_) {
     const bool is_committed = world_.effects_of(expected.cause) > 0;
-    if (is_committed && expected.published == 0 && !parked.contains(payload) && !lost_.contains(expected.cause)) {
+    if (is_committed && expected.published == 0 && !parked.contains(payload) && !world_.lost.contains(expected.cause)) {
       world_.story.wrong(expected.cause, "is committed, but {} was never published", payload);
     }
   }

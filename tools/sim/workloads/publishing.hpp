@@ -28,7 +28,6 @@ class Publishing final : public Workload {
 
   std::vector<std::string> services() const override;
   void serve(std::size_t service, const std::stop_token&) override;
-  void after_failover(const std::set<std::string>& lost) override;
   std::optional<Waiting> waiting(bool stuck) override;
   void check_end() override;
   std::uint64_t deliveries() const noexcept override { return deliveries_; }
@@ -54,6 +53,9 @@ class Publishing final : public Workload {
   void produce(std::size_t producer, const std::stop_token&);
   Act draw_act() const;
 
+  /// What goes wrong now.
+  ReceiverFaults faults() const { return world_.is_quiet ? ReceiverFaults() : world_.plan.receiver; }
+
   std::vector<PublishResult> receive(std::span<const OutgoingMessage>);
   PublishResult receive_one(const OutgoingMessage&);
   void take(const OutgoingMessage&);
@@ -66,7 +68,6 @@ class Publishing final : public Workload {
   std::map<std::string, std::string> payloads_;        ///< Of each id that was published.
   std::map<std::string, std::size_t> last_positions_;  ///< What was published last for the first time.
   std::set<std::string> stuck_sequences_;
-  std::set<std::string> lost_;     ///< Causes of which a failover has lost the effect.
   std::vector<std::size_t> made_;  ///< How many transactions each producer has committed.
   std::uint64_t deliveries_ = 0;
 };
