@@ -38,9 +38,9 @@ PROGRAMS = {"conformance": "txinbox_conformance", "unit": "txinbox_unit_tests", 
             "rocketmq": "txinbox_rocketmq_tests", "sim": "txinbox-sim"}
 NO_DATABASE = ("unit", "orders", "sim")
 NEEDED = {"cli": ("txinbox-cli",)}  # what else to build for these programs
-# Of the programs of components that need no server.
-FOLDERS = {"http": "component_http", "kafka-unit": "component_kafka", "rabbitmq-unit": "component_rabbitmq",
-           "redis-unit": "component_redis"}
+# Beside the folder of the tests: the programs of components that need no server, and the simulator.
+FOLDERS = {"sim": "../tools/sim", "http": "component_http", "kafka-unit": "component_kafka",
+           "rabbitmq-unit": "component_rabbitmq", "redis-unit": "component_redis"}
 COMPONENTS = {"kafka", "rabbitmq", "redis", "rocketmq"}  # their programs run on a server that brokers.sh starts
 # The variables that servers.sh sets; None where there is no server.
 DATABASES = {"sqlite3": None, "mysql": "TXINBOX_TEST_MARIADB_URL", "postgresql": "TXINBOX_TEST_POSTGRESQL_URL",
@@ -80,7 +80,8 @@ class Mutation:
 
     def simulated(self):
         """The same mutation, for the simulator."""
-        self.program, self.filters, self.database = "sim", [], "sqlite3"
+        self.program, self.database = "sim", "sqlite3"
+        self.filters = ["--no-shrink", f"--count={self.seeds}"]
         return self
 
     def server(self):
@@ -164,8 +165,7 @@ class Copy:
         tests = self.tree / "build" / self.preset / "tests"
         command = [tests / PROGRAMS[mutation.program]]
         if mutation.program == "sim":
-            command = [tests.parent / "tools" / "sim" / "txinbox-sim", "--no-shrink", "--count", str(mutation.seeds)]
-            more = ()
+            more = ()  # those are options of doctest
         if mutation.program in FOLDERS:
             command = [tests / FOLDERS[mutation.program] / PROGRAMS[mutation.program]]
         if mutation.program in COMPONENTS:
@@ -253,8 +253,7 @@ def try_all(mutations, arguments, folder):
             except queue.Empty:
                 return
             begin = time.monotonic()
-            tests = (mutation.program, mutation.database, tuple(mutation.filters),
-                     mutation.seeds if mutation.program == "sim" else None)
+            tests = (mutation.program, mutation.database, tuple(mutation.filters))
             try:
                 mutation.applied_to((copy.tree / mutation.file).read_text())
                 if tests not in limits:

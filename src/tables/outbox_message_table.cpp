@@ -107,13 +107,15 @@ std::string is_one_of(std::span<const OutboxRowKey> rows) {
   return fmt::format("seq + 0 IN ({}) AND id IN ({})", numbers, ids);
 }
 
-/// Returns SQL for a value of each row. `value` returns the SQL of one of them.
-template <class Value>
-std::string value_of_row(std::span<const FailedAttempt> failures, const Value& value) {
-  std::string first = value(failures[0]);
-  if (std::ranges::all_of(failures, [&](const FailedAttempt& each) { return value(each) == first; })) return first;
+/// Returns SQL for a value of each row: `sql_of` returns the SQL for a member of one of them.
+template <class Member, class SqlOf>
+std::string value_of_row(std::span<const FailedAttempt> failures, Member FailedAttempt::*member, const SqlOf& sql_of) {
+  const auto has_first = [&](const FailedAttempt& each) { return each.*member == failures[0].*member; };
+  if (std::ranges::all_of(failures, has_first)) return sql_of(failures[0].*member);
   std::string sql = "CASE seq";
-  for (const FailedAttempt& each : failures) sql += fmt::format(" WHEN {} THEN {}", each.row.seq, value(each));
+  for (const FailedAttempt& each : failures) {
+    sql += fmt::format(" WHEN {} THEN {}", each.row.seq, sql_of(each.*member));
+  }
   return sql += " END";
 }
 
@@ -267,8 +269,10 @@ void OutboxMessageTable::record_failures(std::span<const FailedAttempt> failures
     rows.push_back(each.row);
     if (each.park) parked += fmt::format("{}{}", parked.empty() ? "" : ", ", each.row.seq);
   }
-  const std::string attempts = value_of_row(failures, [](const auto& each) { return std::to_string(each.attempts); });
-  const std::string error = value_of_row(failures, [&](const auto& each) { return sql.text_or_null(each.error); });
+  const std::string attempts =
+      value_of_row(failures, &FailedAttempt::attempts, [](int number) { return std::to_string(number); });
+  const std::string error =
+      value_of_row(failures, &FailedAttempt::error, [&](const std::string& text) { return sql.text_or_null(text); });
   if (!parked.empty()) {
     parked = fmt::format(", parked_at = CASE WHEN seq IN ({}) THEN {} ELSE parked_at END", parked, sql.now());
   }
