@@ -10,7 +10,7 @@
 namespace txinbox::cli {
 namespace {
 
-constexpr std::size_t gap = 2;
+constexpr std::size_t column_gap = 2;
 constexpr std::size_t least_width = 8;  // the least width of a cell that is cut or wrapped
 
 /// The begin and the end of a text that is too wide. Keys often have the same begin, and differ at their end.
@@ -39,7 +39,8 @@ Widths widths_of(const TableRows& cells) {
 }
 
 std::size_t total(const Widths& widths) {
-  return std::accumulate(widths.begin(), widths.end(), std::size_t{0}) + gap * (widths.empty() ? 0 : widths.size() - 1);
+  return std::accumulate(widths.begin(), widths.end(), std::size_t{0}) +
+         column_gap * (widths.empty() ? 0 : widths.size() - 1);
 }
 
 /// Makes the widest columns narrower until the table fits, if possible. If two columns are equally wide, it takes the
@@ -60,7 +61,7 @@ std::string line_of(const std::vector<std::string>& cells, const Widths& widths,
   std::string line;
   for (std::size_t i = 0; i < cells.size(); ++i) {
     const std::string padding(widths[i] - count_characters(cells[i]), ' ');
-    if (i != 0) line.append(gap, ' ');
+    if (i != 0) line.append(column_gap, ' ');
     line += is_right(right, i) ? padding + cells[i] : cells[i] + padding;
   }
   line.erase(line.find_last_not_of(' ') + 1);
@@ -98,7 +99,7 @@ std::vector<std::size_t> columns_from(std::size_t begin, const Widths& widths, s
   std::vector<std::size_t> columns{0};
   std::size_t used = widths[0];
   for (std::size_t i = begin; i < widths.size(); ++i) {
-    used += gap + widths[i];
+    used += column_gap + widths[i];
     if (used > limit && columns.size() > 1) break;
     columns.push_back(i);
   }
