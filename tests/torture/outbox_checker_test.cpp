@@ -8,10 +8,10 @@
 #include <doctest/doctest.h>
 #include <unistd.h>
 
+#include "torture/checker_storm.hpp"
 #include "torture/outbox_checker.hpp"
 #include "torture/outbox_handler.hpp"
 #include "torture/outbox_sink.hpp"
-#include "unit/torture_storm.hpp"
 
 using namespace txinbox::torture;
 

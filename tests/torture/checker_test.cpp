@@ -4,7 +4,7 @@
 #include <doctest/doctest.h>
 
 #include "torture/checker.hpp"
-#include "unit/torture_storm.hpp"
+#include "torture/checker_storm.hpp"
 
 using namespace txinbox::torture;
 
