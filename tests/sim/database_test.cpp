@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 #include <thread>
+#include <vector>
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
@@ -164,6 +165,37 @@ TEST_CASE("simulated database: a restart ends all transactions, and keeps what i
     CHECK(server.is_up());
     CHECK(count(server) == 1);
     CHECK(error_of(*connect(server), insert("b")) == "");
+  });
+}
+
+TEST_CASE("simulated database: a comparison finds the rows between its bounds") {
+  for_each_server([](Server& server) {
+    const auto session = connect(server);
+    for (const int number : {-300, -2, -1, 0, 1, 2, 255, 256, 70'000}) {
+      session->execute(fmt::format("INSERT INTO effect (number, business_key) VALUES ({}, 'k{}')", number, number));
+    }
+    const auto numbers = [&](std::string_view condition) {
+      std::vector<std::int64_t> found;
+      for (const auto& row :
+           server.query(fmt::format("SELECT number FROM effect WHERE {} ORDER BY number", condition))) {
+        found.push_back(row.at(0).integer);
+      }
+      return found;
+    };
+    CHECK(numbers("number > 2") == std::vector<std::int64_t>{255, 256, 70'000});
+    CHECK(numbers("number >= -2 AND number < 2") == std::vector<std::int64_t>{-2, -1, 0, 1});
+    CHECK(numbers("number <= -1 AND number > -300") == std::vector<std::int64_t>{-2, -1});
+    CHECK(numbers("number > 2 AND number > 255") == std::vector<std::int64_t>{256, 70'000});
+    CHECK(numbers("business_key >= 'k2' AND business_key <= 'k255'") == std::vector<std::int64_t>{2, 255});
+    for (const std::string_view key : {"", "a", "aa", "b"}) session->execute(insert(key));
+    const auto keys = [&](std::string_view condition) {
+      return server
+          .query(fmt::format("SELECT business_key FROM txinbox_consumed_message WHERE consumer = {}", condition))
+          .size();
+    };
+    CHECK(keys("'svc' AND business_key > 'a'") == 2);
+    CHECK(keys("'svc' AND business_key >= 'a' AND business_key < 'b'") == 2);
+    CHECK(keys("'sv' AND business_key > ''") == 0);
   });
 }
 

@@ -87,20 +87,34 @@ std::vector<Values> Server::query(const std::string& sql) {
   return rows;
 }
 
+TableConnection::TableConnection(Server& server) : view{.store = &server.store()} {
+  if (sqlite3_open(":memory:", &handle) != SQLITE_OK) throw std::runtime_error("SQLite has no memory");
+  add_virtual_tables(handle, view, server.tables());
+}
+
+TableConnection::~TableConnection() {
+  for (const auto& [sql, statement] : statements) sqlite3_finalize(statement);
+  sqlite3_close_v2(handle);
+}
+
+std::unique_ptr<TableConnection> Server::take_tables() {
+  if (unused_tables_.empty()) return std::make_unique<TableConnection>(*this);
+  auto tables = std::move(unused_tables_.back());
+  unused_tables_.pop_back();
+  return tables;
+}
+
 ServerSession::ServerSession(Server& server, std::shared_ptr<Process> client)
-    : server_(server), client_(std::move(client)), view_{.store = &server.store()} {
-  if (sqlite3_open(":memory:", &connection_) != SQLITE_OK) throw std::runtime_error("SQLite has no memory");
-  add_virtual_tables(connection_, view_, server.tables());
+    : server_(server), client_(std::move(client)), tables_(server.take_tables()) {
   server_.sessions_.push_back(this);
-  sessions()[connection_] = this;
+  sessions()[tables_->handle] = this;
 }
 
 ServerSession::~ServerSession() {
   end();
-  for (const auto& [sql, statement] : statements_) sqlite3_finalize(statement);
   std::erase(server_.sessions_, this);
-  sessions().erase(connection_);
-  sqlite3_close_v2(connection_);
+  sessions().erase(tables_->handle);
+  server_.unused_tables_.push_back(std::move(tables_));
 }
 
 ServerSession& ServerSession::of(::sqlite3* connection) { return *sessions().at(connection); }
@@ -131,7 +145,7 @@ void ServerSession::call(const std::function<void()>& work, bool is_commit) {
   may_have_committed = is_commit;
   commits_late_ = is_commit && threads.happens(server_.faults.commit_late);
   std::optional<std::string> code;
-  const std::size_t changes = has_transaction() ? Store::changes(*view_.transaction) : 0;
+  const std::size_t changes = has_transaction() ? Store::changes(*view().transaction) : 0;
   try {
     if (threads.happens(server_.faults.refuse)) throw ServerError(server_.personality().error.full);
     work();
@@ -154,22 +168,22 @@ void ServerSession::fail_statement(const ServerError& error, std::size_t changes
   if (!has_transaction()) return;
   const Personality& personality = server_.personality();
   if (error.what() == personality.error.deadlock && personality.deadlock_rolls_back) return roll_back();
-  server_.store().undo_since(*view_.transaction, changes);
-  if (personality.error_aborts_transaction) view_.transaction->is_aborted = true;
+  server_.store().undo_since(*view().transaction, changes);
+  if (personality.error_aborts_transaction) view().transaction->is_aborted = true;
 }
 
 void ServerSession::begin() {
   roll_back();
   transaction_ = server_.store().begin(server_.lock_timeout_);
-  view_.transaction = transaction_.get();
+  view().transaction = transaction_.get();
 }
 
 void ServerSession::commit() {
   if (!has_transaction()) return;
-  if (view_.transaction->is_aborted) return roll_back();  // PostgreSQL answers ROLLBACK, and reports no error
+  if (view().transaction->is_aborted) return roll_back();  // PostgreSQL answers ROLLBACK, and reports no error
   if (commits_late_) return commit_late();
-  const std::uint64_t commit = server_.store().commit(*view_.transaction);
-  view_.transaction = nullptr;
+  const std::uint64_t commit = server_.store().commit(*view().transaction);
+  view().transaction = nullptr;
   transaction_.reset();
   auto& threads = *Threads::instance();
   if (server_.personality().shows_commits_early && client_ != nullptr) {
@@ -181,14 +195,14 @@ void ServerSession::commit() {
 
 void ServerSession::roll_back() noexcept {
   if (!has_transaction()) return;
-  server_.store().roll_back(*view_.transaction);
-  view_.transaction = nullptr;
+  server_.store().roll_back(*view().transaction);
+  view().transaction = nullptr;
   ended_.push_back(std::move(transaction_));
 }
 
 /// The server does COMMIT when the client is already gone.
 void ServerSession::commit_late() {
-  view_.transaction = nullptr;
+  view().transaction = nullptr;
   const auto commit = [&server = server_, restarts = server_.restarts_, transaction = std::move(transaction_)] {
     Threads::instance()->sleep_for(SimTime(Threads::instance()->random()() % longest_end.count()));
     if (server.restarts_ == restarts) server.store().flush(server.store().commit(*transaction));
@@ -197,29 +211,29 @@ void ServerSession::commit_late() {
 }
 
 void ServerSession::refuse_aborted() const {
-  if (has_transaction() && view_.transaction->is_aborted) throw ServerError(server_.personality().error.aborted);
+  if (has_transaction() && view().transaction->is_aborted) throw ServerError(server_.personality().error.aborted);
 }
 
 void ServerSession::set_savepoint(const std::string& name) {
   refuse_aborted();
-  if (has_transaction()) server_.store().set_savepoint(*view_.transaction, name);
+  if (has_transaction()) server_.store().set_savepoint(*view().transaction, name);
 }
 
 bool ServerSession::release_savepoint(const std::string& name) {
-  return is_usable() && server_.store().release_savepoint(*view_.transaction, name);
+  return is_usable() && server_.store().release_savepoint(*view().transaction, name);
 }
 
 bool ServerSession::roll_back_to_savepoint(const std::string& name) {
-  return has_transaction() && server_.store().roll_back_to_savepoint(*view_.transaction, name);
+  return has_transaction() && server_.store().roll_back_to_savepoint(*view().transaction, name);
 }
 
 void ServerSession::run_once(const std::string& sql, const Values& parameters, std::vector<Values>* rows) {
-  sqlite3_stmt*& statement = statements_[sql];
-  if (statement == nullptr && sqlite3_prepare_v2(connection_, sql.c_str(), -1, &statement, nullptr) != SQLITE_OK) {
-    throw std::logic_error("the simulator cannot run " + sql + ": " + sqlite3_errmsg(connection_));
+  sqlite3_stmt*& statement = tables_->statements[sql];
+  if (statement == nullptr && sqlite3_prepare_v2(tables_->handle, sql.c_str(), -1, &statement, nullptr) != SQLITE_OK) {
+    throw std::logic_error("the simulator cannot run " + sql + ": " + sqlite3_errmsg(tables_->handle));
   }
   bind(statement, parameters);
-  view_.error = nullptr;
+  view().error = nullptr;
   int result = SQLITE_OK;
   while ((result = sqlite3_step(statement)) == SQLITE_ROW) {
     if (rows == nullptr) continue;
@@ -229,11 +243,11 @@ void ServerSession::run_once(const std::string& sql, const Values& parameters, s
   sqlite3_reset(statement);
   if (parameters.empty()) {  // a text with literals does not come again
     sqlite3_finalize(statement);
-    statements_.erase(sql);
+    tables_->statements.erase(sql);
   }
-  if (view_.error) std::rethrow_exception(std::exchange(view_.error, nullptr));
+  if (view().error) std::rethrow_exception(std::exchange(view().error, nullptr));
   if (result != SQLITE_DONE)
-    throw std::logic_error("the simulator cannot run " + sql + ": " + sqlite3_errmsg(connection_));
+    throw std::logic_error("the simulator cannot run " + sql + ": " + sqlite3_errmsg(tables_->handle));
 }
 
 std::size_t ServerSession::run(const std::string& sql, const Values& parameters, std::vector<Values>* rows) {
@@ -241,16 +255,16 @@ std::size_t ServerSession::run(const std::string& sql, const Values& parameters,
   const bool is_alone = !has_transaction();
   const bool is_read = sql.starts_with("SELECT");
   if (is_alone && !is_read) begin();
-  const std::size_t changes = has_transaction() ? Store::changes(*view_.transaction) : 0;
+  const std::size_t changes = has_transaction() ? Store::changes(*view().transaction) : 0;
   while (true) {
-    view_.changed = 0;
+    view().changed = 0;
     try {
       run_once(sql, parameters, rows);
       if (is_alone && !is_read) commit();
-      return view_.changed;
+      return view().changed;
     } catch (const RowChanged&) {
       if (is_lost_) return 0;  // the server has ended the session while it waited
-      server_.store().undo_since(*view_.transaction, changes);
+      server_.store().undo_since(*view().transaction, changes);
     } catch (const ServerError&) {
       if (is_alone) roll_back();
       throw;
@@ -265,7 +279,7 @@ void ServerSession::execute(const std::string& sql) {
       [&] {
         if (text == "BEGIN") return begin();
         if (text == "COMMIT") {
-          const bool is_ours = has_transaction() && view_.transaction->is_guarded;
+          const bool is_ours = has_transaction() && view().transaction->is_guarded;
           if (is_ours && server_.personality().refuses_commit_of_handler) {
             has_refused_commit = true;
             roll_back();

@@ -35,6 +35,19 @@ struct DatabaseFaults {
 
 class Server;
 
+/// A connection of SQLite with the tables, and its statements. The sessions use it one after the other, because it
+/// takes long to make one.
+struct TableConnection {
+  explicit TableConnection(Server&);
+  ~TableConnection();
+  TableConnection(const TableConnection&) = delete;
+  TableConnection& operator=(const TableConnection&) = delete;
+
+  ::sqlite3* handle = nullptr;
+  View view;
+  std::map<std::string, sqlite3_stmt*> statements = {};
+};
+
 /// The error that a client gets.
 class SimulatedError final : public std::runtime_error, public DatabaseError {
  public:
@@ -54,7 +67,7 @@ class ServerSession {
   /// The session of a connection that a handler has got.
   static ServerSession& of(::sqlite3*);
 
-  ::sqlite3* handle() const noexcept { return is_lost_ ? nullptr : connection_; }
+  ::sqlite3* handle() const noexcept { return is_lost_ ? nullptr : tables_->handle; }
   bool is_lost() const noexcept { return is_lost_; }
   Server& server() const noexcept { return server_; }
 
@@ -68,9 +81,9 @@ class ServerSession {
   void begin();
   void commit();
   void roll_back() noexcept;
-  bool has_transaction() const noexcept { return view_.transaction != nullptr; }
-  Transaction* transaction() const noexcept { return view_.transaction; }
-  bool is_usable() const noexcept { return has_transaction() && !view_.transaction->is_aborted; }
+  bool has_transaction() const noexcept { return view().transaction != nullptr; }
+  Transaction* transaction() const noexcept { return view().transaction; }
+  bool is_usable() const noexcept { return has_transaction() && !view().transaction->is_aborted; }
 
   void set_savepoint(const std::string& name);
   bool release_savepoint(const std::string& name);
@@ -80,7 +93,7 @@ class ServerSession {
   std::size_t run(const std::string& sql, const Values& parameters = {}, std::vector<Values>* rows = nullptr);
 
   /// The last argument of sim_mark().
-  std::int64_t marked() const noexcept { return view_.marked; }
+  std::int64_t marked() const noexcept { return view().marked; }
 
   // --- A handler's statement, or one of a check
 
@@ -100,6 +113,7 @@ class ServerSession {
 
  private:
   friend class Server;
+  View& view() const noexcept { return tables_->view; }
   void refuse_aborted() const;
   void fail_statement(const ServerError&, std::size_t changes);
   void run_once(const std::string& sql, const Values& parameters, std::vector<Values>* rows);
@@ -108,11 +122,9 @@ class ServerSession {
 
   Server& server_;
   const std::shared_ptr<Process> client_;
-  ::sqlite3* connection_ = nullptr;
-  View view_;
+  std::unique_ptr<TableConnection> tables_;
   std::shared_ptr<Transaction> transaction_;
   std::vector<std::shared_ptr<Transaction>> ended_;  ///< A thread may still wait in one of them.
-  std::map<std::string, sqlite3_stmt*> statements_;
   bool is_lost_ = false;
   bool commits_late_ = false;  ///< The connection ends during this call's COMMIT.
 };
@@ -150,10 +162,12 @@ class Server {
 
  private:
   friend class ServerSession;
+  std::unique_ptr<TableConnection> take_tables();
   void end_all_sessions(SimTime until);
 
   const Migrated migrated_;
   Store store_;
+  std::vector<std::unique_ptr<TableConnection>> unused_tables_;
   std::vector<ServerSession*> sessions_;
   SimTime down_until_{0};
   int restarts_ = 0;

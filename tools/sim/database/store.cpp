@@ -7,13 +7,6 @@
 
 namespace txinbox::sim {
 
-namespace {
-
-/// How old the commits are at most that `Store::fail_over` can lose.
-constexpr SimTime longest_loss = std::chrono::seconds(5);
-
-}  // namespace
-
 void Table::reuse_numbers() noexcept {
   if (!definition_.number) return;
   last_number_ = 0;
@@ -33,12 +26,15 @@ bool Table::has_place(const StoredRow& row, std::size_t index, const std::string
          (row.writer != nullptr && row.pending && place_of(index, *row.pending) == place);
 }
 
-std::vector<std::int64_t> Table::find(std::size_t index, const Values& prefix) const {
+std::vector<std::int64_t> Table::find(std::size_t index, const Values& prefix, const Bounds& bounds) const {
   std::string wanted;
   for (const Value& each : prefix) wanted += each.encoded();
+  const std::string first = bounds.from ? wanted + bounds.from->encoded() : wanted;
+  const std::string last = bounds.to ? wanted + bounds.to->encoded() : wanted;
   std::vector<std::int64_t> found;
   const auto& places = places_[index];
-  for (auto at = places.lower_bound(wanted); at != places.end() && at->first.starts_with(wanted); ++at) {
+  for (auto at = places.lower_bound(first); at != places.end() && at->first.starts_with(wanted); ++at) {
+    if (at->first > last && !at->first.starts_with(last)) break;
     found.push_back(at->second);
   }
   std::ranges::sort(found);

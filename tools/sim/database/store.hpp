@@ -60,6 +60,12 @@ struct StoredRow {
   }
 };
 
+/// Of the values of a column, both included.
+struct Bounds {
+  std::optional<Value> from = {};
+  std::optional<Value> to = {};
+};
+
 class Table {
  public:
   explicit Table(TableDefinition definition)
@@ -68,8 +74,9 @@ class Table {
   const TableDefinition& definition() const noexcept { return definition_; }
   std::map<std::int64_t, StoredRow>& rows() noexcept { return rows_; }
 
-  /// The rows that have, or will have, these values in the first columns of the index.
-  std::vector<std::int64_t> find(std::size_t index, const Values& prefix) const;
+  /// The rows that have, or will have, these values in the first columns of the index, and a value between the bounds
+  /// in the next column.
+  std::vector<std::int64_t> find(std::size_t index, const Values& prefix, const Bounds& = {}) const;
 
   /// Adds a row without a version, and returns its place.
   std::int64_t add();
@@ -121,6 +128,9 @@ class Transaction {
   std::vector<const Table*> tables_;
   const Transaction* waits_for_ = nullptr;
 };
+
+/// How old the commits are at most that `Store::fail_over` can lose.
+inline constexpr std::chrono::milliseconds longest_loss = std::chrono::seconds(60);
 
 /// A row as a commit that was lost has left it.
 struct LostRow {

@@ -18,13 +18,25 @@ struct Value {
   bool is_null() const noexcept { return type == Type::null; }
   friend bool operator==(const Value&, const Value&) = default;
 
-  /// A text that is equal for equal values only, and that no other such text begins with.
+  /// A text that is equal for equal values only, and that no other such text begins with. The texts of two integers,
+  /// two texts or two blobs have the order of the values.
   std::string encoded() const {
     std::string text(1, static_cast<char>('0' + static_cast<int>(type)));
-    const std::string content = type == Type::integer ? std::to_string(integer)
-                                : type == Type::real  ? std::to_string(real)
-                                                      : bytes;
-    return text.append(std::to_string(content.size())).append(1, ':').append(content);
+    if (type == Type::integer) {
+      for (int shift = 56; shift >= 0; shift -= 8) text += static_cast<char>(shifted(integer) >> shift & 0xff);
+      return text;
+    }
+    for (const char each : type == Type::real ? std::to_string(real) : bytes) {
+      text += each;
+      if (each == '\0') text += '\xff';
+    }
+    return text.append(2, '\0');
+  }
+
+ private:
+  /// The smallest integer becomes 0.
+  static std::uint64_t shifted(std::int64_t number) noexcept {
+    return static_cast<std::uint64_t>(number) ^ (std::uint64_t{1} << 63);
   }
 };
 

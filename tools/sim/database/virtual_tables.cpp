@@ -1,8 +1,10 @@
 #include "sim/database/virtual_tables.hpp"
 
 #include <algorithm>
+#include <initializer_list>
 #include <map>
 #include <memory>
+#include <optional>
 #include <stdexcept>
 #include <utility>
 
@@ -84,32 +86,59 @@ int disconnect(sqlite3_vtab* table) {
   return SQLITE_OK;
 }
 
-/// Chooses the index of which the most columns are compared for equality. Without one, all rows are read.
+/// How a statement finds its rows: the columns of an index that it compares for equality, and the bounds of the next
+/// one.
+struct Search {
+  std::size_t index = 0;
+  std::vector<int> equal = {};  ///< Places in `sqlite3_index_info::aConstraint`.
+  std::optional<int> from = {};
+  std::optional<int> to = {};
+
+  std::size_t worth() const noexcept { return 4 * equal.size() + (from ? 1 : 0) + (to ? 1 : 0); }
+};
+
+Search search_by(std::size_t index, const std::vector<std::size_t>& columns, const sqlite3_index_info& info) {
+  const auto find = [&](std::size_t column, std::initializer_list<unsigned char> operators) {
+    std::optional<int> found;
+    for (int i = 0; i < info.nConstraint; ++i) {
+      const auto& each = info.aConstraint[i];
+      if (each.usable == 0 || each.iColumn != static_cast<int>(column)) continue;
+      if (std::ranges::find(operators, each.op) != operators.end()) found = i;
+    }
+    return found;
+  };
+  Search search{.index = index};
+  for (const std::size_t column : columns) {
+    if (const auto place = find(column, {SQLITE_INDEX_CONSTRAINT_EQ})) {
+      search.equal.push_back(*place);
+      continue;
+    }
+    search.from = find(column, {SQLITE_INDEX_CONSTRAINT_GT, SQLITE_INDEX_CONSTRAINT_GE});
+    search.to = find(column, {SQLITE_INDEX_CONSTRAINT_LT, SQLITE_INDEX_CONSTRAINT_LE});
+    break;
+  }
+  return search;
+}
+
+/// Which values `filter` gets, behind those that must be equal.
+constexpr int has_from = 1;
+constexpr int has_to = 2;
+
+/// Chooses the index that tells the most about the rows. Without one, all rows are read.
 int best_index(sqlite3_vtab* base, sqlite3_index_info* info) {
   const TableDefinition& definition = table_of(base).table->definition();
-  std::vector<int> best;
+  Search best;
   for (std::size_t index = 0; index < definition.indexes.size(); ++index) {
-    std::vector<int> used;
-    for (const std::size_t column : definition.indexes[index]) {
-      int found = -1;
-      for (int i = 0; i < info->nConstraint; ++i) {
-        const auto& each = info->aConstraint[i];
-        if (each.usable != 0 && each.op == SQLITE_INDEX_CONSTRAINT_EQ && each.iColumn == static_cast<int>(column)) {
-          found = i;
-        }
-      }
-      if (found < 0) break;
-      used.push_back(found);
-    }
-    if (used.size() > best.size()) {
-      best = used;
-      info->idxNum = static_cast<int>(index);
-    }
+    Search search = search_by(index, definition.indexes[index], *info);
+    if (search.worth() > best.worth()) best = std::move(search);
   }
-  for (std::size_t i = 0; i < best.size(); ++i) {
-    info->aConstraintUsage[best[i]].argvIndex = static_cast<int>(i) + 1;
-  }
-  info->estimatedCost = best.empty() ? 1e6 : 10.0 / static_cast<double>(best.size());
+  int values = 0;
+  const auto use = [&](int place) { info->aConstraintUsage[place].argvIndex = ++values; };
+  std::ranges::for_each(best.equal, use);
+  if (best.from) use(*best.from);
+  if (best.to) use(*best.to);
+  info->idxNum = static_cast<int>(best.index) * 4 + (best.from ? has_from : 0) + (best.to ? has_to : 0);
+  info->estimatedCost = best.worth() == 0 ? 1e6 : 40.0 / static_cast<double>(best.worth());
   return SQLITE_OK;
 }
 
@@ -133,7 +162,15 @@ int filter(sqlite3_vtab_cursor* base, int index, const char*, int count, sqlite3
   } else {
     Values prefix;
     for (int i = 0; i < count; ++i) prefix.push_back(value_of(values[i]));
-    cursor.rows = table.table->find(static_cast<std::size_t>(index), prefix);
+    const auto take_last = [&] {
+      Value last = std::move(prefix.back());
+      prefix.pop_back();
+      return last;
+    };
+    Bounds bounds;
+    if ((index & has_to) != 0) bounds.to = take_last();
+    if ((index & has_from) != 0) bounds.from = take_last();
+    cursor.rows = table.table->find(static_cast<std::size_t>(index / 4), prefix, bounds);
   }
   std::erase_if(cursor.rows, [&](std::int64_t number) { return values_of(table, number) == nullptr; });
   return SQLITE_OK;
