@@ -22,6 +22,7 @@ constexpr auto faults = std::to_array<std::pair<std::string_view, Remove>>({
     {"ends", [](Plan& plan) { plan.end_every = {}; }},
     {"restarts", [](Plan& plan) { plan.restart_every = {}; }},
     {"failovers", [](Plan& plan) { plan.failover_every = {}; }},
+    {"backups", [](Plan& plan) { plan.backup_every = {}; }},
     {"jumps", [](Plan& plan) { plan.jump_every = {}; }},
     {"moves", [](Plan& plan) { plan.move_every = {}; }},
     {"resends", [](Plan& plan) { plan.resend_rate = 0; }},
@@ -103,6 +104,9 @@ Plan Plan::of(std::uint64_t seed) {
   plan.broker_kind = std::array{BrokerKind::log, BrokerKind::fifo, BrokerKind::queue}[random() % 3];
   plan.has_heartbeat = is();
   plan.counts_starts = random() % 4 == 0;
+  plan.waits_for_claims = is();
+  plan.has_recent_keys = random() % 3 == 0;
+  plan.answers_under_lease = random() % 3 == 0;
 
   plan.faults_end = std::chrono::seconds(number(10, 120));
   plan.switch_rate = rate(0.2);
@@ -115,6 +119,7 @@ Plan Plan::of(std::uint64_t seed) {
   plan.end_every = every(1s);
   plan.restart_every = every(3s);
   plan.failover_every = every(10s);
+  plan.backup_every = every(30s);
   plan.jump_every = every(5s);
   plan.move_every = every(200ms);
   plan.database = {.lose_request = rate(0.02),
@@ -158,11 +163,22 @@ std::string Plan::text() const {
   add(handlers == HandlerKind::pair, "pairs of handlers");
   add(has_heartbeat, "heartbeat");
   add(counts_starts, "count_starts");
+  add(consumers > 0 && waits_for_claims, "claim_wait");
+  add(consumers > 0 && has_recent_keys, "recent_keys");
+  add(servers > 0 && answers_under_lease, "answers under a lease");
   return text;
 }
 
 std::span<const std::string_view> fault_names() noexcept { return names; }
 
 std::span<const PlanSize> plan_sizes() noexcept { return sizes; }
+
+std::span<const std::vector<std::size_t Plan::*>> kinds_of_work() {
+  static const std::vector<std::vector<std::size_t Plan::*>> kinds{{&Plan::consumers, &Plan::messages},
+                                                                   {&Plan::relays, &Plan::producers, &Plan::produced},
+                                                                   {&Plan::leasers, &Plan::leased},
+                                                                   {&Plan::servers, &Plan::requests}};
+  return kinds;
+}
 
 }  // namespace txinbox::sim

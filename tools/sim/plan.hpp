@@ -5,6 +5,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "sim/broker.hpp"
 #include "sim/database/personality.hpp"
@@ -57,6 +58,9 @@ struct Plan {
   HandlerKind handlers = HandlerKind::one;
   bool has_heartbeat = false;  ///< Of the leases.
   bool counts_starts = false;
+  bool waits_for_claims = false;
+  bool has_recent_keys = false;
+  bool answers_under_lease = false;  ///< The HTTP services.
 
   SimTime faults_end{0};  ///< After this time, nothing goes wrong any more.
   double switch_rate = 0;
@@ -69,6 +73,7 @@ struct Plan {
   SimTime end_every{0};       ///< Between two ends of a service by its stop token, as after SIGTERM.
   SimTime restart_every{0};   ///< Of the database.
   SimTime failover_every{0};  ///< To a standby that lacks the last commits.
+  SimTime backup_every{0};    ///< Between two times that a backup is restored.
   SimTime jump_every{0};      ///< Of the database's clock.
   SimTime move_every{0};      ///< Of a lane, to another member.
   DatabaseFaults database = {};
@@ -99,5 +104,8 @@ struct PlanSize {
   std::size_t least;  ///< A world can have fewer only if it has no such work.
 };
 std::span<const PlanSize> plan_sizes() noexcept;
+
+/// The sizes of each kind of work. If all of them are 0, the world has none of it.
+std::span<const std::vector<std::size_t Plan::*>> kinds_of_work();
 
 }  // namespace txinbox::sim

@@ -144,6 +144,11 @@ Plan Runner::shrink(Plan plan, const std::string& problem) {
     plan = smaller;
     return true;
   };
+  for (const auto& sizes : kinds_of_work()) {
+    Plan smaller = plan;
+    for (const auto member : sizes) smaller.*member = 0;
+    if (smaller != plan) (void)keep_if_fails(smaller);
+  }
   for (const std::string_view name : fault_names()) {
     Plan smaller = plan;
     smaller.remove_fault(name);

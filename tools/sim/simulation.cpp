@@ -141,7 +141,8 @@ void Simulation::disturb_database() {
     server.restart(threads().now() + time);
     ++counts_.restarts;
   }
-  if (happens_in_step(plan.failover_every)) fail_over();
+  if (happens_in_step(plan.failover_every)) lose_commits("a standby takes over", 2s);
+  if (happens_in_step(plan.backup_every)) lose_commits("a backup is restored", longest_loss);
   if (happens_in_step(plan.jump_every)) {
     server.store().clock_error = up_to(60s) - 30s;
     world_.story.tell("", "the clock of the database is wrong by {}",
@@ -149,10 +150,10 @@ void Simulation::disturb_database() {
   }
 }
 
-void Simulation::fail_over() {
-  const auto lost = up_to(2s);
+void Simulation::lose_commits(std::string_view how, std::chrono::milliseconds most) {
+  const auto lost = up_to(most);
   const auto time = up_to(5s);
-  world_.story.tell("", "a standby takes over in {}, without the last {}", time, lost);
+  world_.story.tell("", "{} in {}, without the last {}", how, time, lost);
   ++counts_.restarts;
   world_.had_failover = true;
   for (const std::string& key : world_.server.fail_over(threads().now() + time, lost)) {

@@ -6,6 +6,7 @@
 #include <memory>
 #include <stop_token>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "sim/plan.hpp"
@@ -49,7 +50,7 @@ class Simulation {
   void kill(Service&);
   void end(Service&);
   void stop(Service&);
-  void fail_over();
+  void lose_commits(std::string_view how, std::chrono::milliseconds most);
   void check_ended(const Service&);
   void end_faults();
 

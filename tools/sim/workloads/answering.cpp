@@ -17,6 +17,9 @@ namespace {
 /// The time after which a client sends its request again.
 constexpr SimTime patience = 3s;
 
+/// Of a handler that runs under a lease. It is as long as a client waits for an answer.
+constexpr std::chrono::milliseconds lease_time = 3s;
+
 http::Request request_of(const std::string& key) {
   return {.method = "POST", .target = "/orders", .headers = {{"Idempotency-Key", key}}, .body = key};
 }
@@ -55,10 +58,29 @@ void Answering::send(const std::string& key, Client& client) {
 }
 
 void Answering::serve(std::size_t service, const std::stop_token& stop) {
-  arrived_[service].clear();  // the connections of the process before this one have ended
   Pool pool = world_.open_pool(2);
-  TxConsumer consumer(pool, "http", {.claim_wait = world_.plan.has_heartbeat ? 100ms : 0ms, .stop = stop});
-  http::Guard guard(consumer, [](const http::Request&) { return "everybody"; });
+  const http::Scope scope = [](const http::Request&) { return "everybody"; };
+  const bool has_heartbeat = world_.plan.has_heartbeat;
+  if (world_.plan.answers_under_lease) {
+    LeaseConsumer consumer(pool, "http",
+                           {.lease = lease_time, .heartbeat = has_heartbeat ? lease_time / 3 : 0ms, .stop = stop});
+    http::Guard guard(consumer, scope);
+    return serve_with(service, stop, [&](const http::Request& request) {
+      return guard.handle(request,
+                          [this](Lease& lease, const http::Request& its) { return handle_under_lease(lease, its); });
+    });
+  }
+  TxConsumer consumer(pool, "http", {.claim_wait = has_heartbeat ? 100ms : 0ms, .stop = stop});
+  http::Guard guard(consumer, scope);
+  serve_with(service, stop, [&](const http::Request& request) {
+    return guard.handle(request,
+                        [this](::sqlite3* connection, const http::Request& its) { return handle(connection, its); });
+  });
+}
+
+void Answering::serve_with(std::size_t service, const std::stop_token& stop,
+                           const std::function<http::Response(const http::Request&)>& answer) {
+  arrived_[service].clear();  // the connections of the process before this one have ended
   while (!stop.stop_requested()) {
     if (arrived_[service].empty()) {
       threads().sleep_for(10ms);
@@ -67,9 +89,7 @@ void Answering::serve(std::size_t service, const std::stop_token& stop) {
     const std::string key = std::move(arrived_[service].front());
     arrived_[service].pop_front();
     ++deliveries_;
-    const http::Response response = guard.handle(
-        request_of(key),
-        [this](::sqlite3* connection, const http::Request& request) { return handle(connection, request); });
+    const http::Response response = answer(request_of(key));
     threads().kill_point();
     answered(key, response);
   }
@@ -78,18 +98,37 @@ void Answering::serve(std::size_t service, const std::stop_token& stop) {
 http::Response Answering::handle(::sqlite3* connection, const http::Request& request) {
   const std::string& key = request.body;
   Client& client = clients_.at(key);
-  const int run = ++client.runs;
-  world_.story.tell(key, "{} runs {} for the {}. time", threads().current_process().name(), key, run);
+  ++client.runs;
+  world_.story.tell(key, "{} runs {} for the {}. time", threads().current_process().name(), key, client.runs);
   ServerSession::of(connection).execute(World::insert_effect(key));
-  http::Response response{.status = 201, .body = fmt::format("{} in run {}", key, run)};
+  return act(key, client);
+}
+
+http::Response Answering::handle_under_lease(Lease& lease, const http::Request& request) {
+  const std::string& key = request.body;
+  Client& client = clients_.at(key);
+  ++client.runs;
+  world_.story.tell(key, "{} runs {} for the {}. time, with the fence {}", threads().current_process().name(), key,
+                    client.runs, lease.fence());
+  const LeaseRun run(world_, key, client.leases, lease);
+  threads().sleep_for(std::chrono::milliseconds(threads().any_of(20)));
+  http::Response response = act(key, client);
+  ++client.returns;
+  return response;
+}
+
+http::Response Answering::act(const std::string& key, Client& client) const {
+  http::Response response{.status = 201, .body = fmt::format("{} in run {}", key, client.runs)};
+  const bool is_first = client.runs == 1;
   switch (client.act) {
     case Act::fails_at_first:
-      if (run == 1) throw std::runtime_error("the handler fails");
+      if (is_first) throw std::runtime_error("the handler fails");
       break;
     case Act::is_slow:
-      threads().sleep_for(2s);
+      if (is_first) threads().sleep_for(world_.plan.answers_under_lease ? 2 * lease_time : 2s);
       break;
     case Act::refuses:
+      ++client.returns;
       throw http::Refusal({.status = 422, .body = response.body});
     case Act::succeeds:
       break;
@@ -106,16 +145,32 @@ void Answering::answered(const std::string& key, const http::Response& response)
   if (!is_final) return;
   const bool is_refusal = client.act == Act::refuses;
   if ((response.status == 422) != is_refusal) world_.story.wrong(key, "is answered {}", answer);
-  const std::size_t effects = world_.effects_of(key);
-  if (effects != (is_refusal ? 0 : 1) && !world_.lost.contains(key)) {
-    world_.story.wrong(key, "is answered {} with {} effects", response.status, effects);
+  if (const auto problem = wrong_effects(key, client)) {
+    world_.story.wrong(key, "is answered {} with {}", response.status, *problem);
   }
-  const bool may_differ = world_.lost.contains(key) || (is_refusal && world_.plan.failover_every > 0s);
-  if (!client.answer.empty() && client.answer != answer && !may_differ) {
+  if (!client.answer.empty() && client.answer != answer && !may_differ(key, client)) {
     world_.story.wrong(key, "is answered '{}' after '{}'", answer, client.answer);
   }
-  const bool is_lost = is_lost_on_the_way();
-  if (!is_lost) client.answer = answer;
+  client.leases.is_done = true;
+  if (!is_lost_on_the_way()) client.answer = answer;
+}
+
+/// How the effects of a request that is answered are not those of its handler.
+std::optional<std::string> Answering::wrong_effects(const std::string& key, const Client& client) {
+  if (world_.plan.answers_under_lease) {
+    if (client.returns > 0) return std::nullopt;
+    return "a handler that has never returned";
+  }
+  const std::size_t effects = world_.effects_of(key);
+  const std::size_t right = client.act == Act::refuses ? 0 : 1;
+  if (effects == right || (effects < right && world_.lost.contains(key))) return std::nullopt;
+  return fmt::format("{} effects", effects);
+}
+
+/// Whether the database may have lost the answer after a client got it.
+bool Answering::may_differ(const std::string& key, const Client& client) const {
+  if (world_.plan.answers_under_lease) return LeaseRun::is_weak(world_);
+  return world_.lost.contains(key) || (client.act == Act::refuses && world_.had_failover);
 }
 
 std::optional<Waiting> Answering::waiting(bool /*stuck*/) {
@@ -128,11 +183,7 @@ std::optional<Waiting> Answering::waiting(bool /*stuck*/) {
 
 void Answering::check_end() {
   for (const auto& [key, client] : clients_) {
-    const std::size_t effects = world_.effects_of(key);
-    const std::size_t right = client.act == Act::refuses ? 0 : 1;
-    if (effects != right && !(world_.lost.contains(key) && effects < right)) {
-      world_.story.wrong(key, "has {} effects at the end", effects);
-    }
+    if (const auto problem = wrong_effects(key, client)) world_.story.wrong(key, "has {} at the end", *problem);
   }
 }
 

@@ -13,6 +13,7 @@
 #include <txinbox/http.hpp>
 
 #include "sim/workload.hpp"
+#include "sim/workloads/lease_runs.hpp"
 
 namespace txinbox::sim {
 
@@ -32,20 +33,28 @@ class Answering final : public Workload {
   enum class Act {
     succeeds,
     fails_at_first,
-    is_slow,
+    is_slow,  ///< The first time, it takes two seconds, or longer than its lease.
     refuses,  ///< It throws a `Refusal`: the answer is kept, and nothing takes effect.
   };
   struct Client {
     Act act;
     int runs = 0;
+    int returns = 0;  ///< How often the handler has returned.
+    LeaseRuns leases = {};
     SimTime sends_at{0};      ///< When it sends the request again.
     std::string answer = {};  ///< The status and the body. Empty: it has none that it can use.
   };
 
   bool is_lost_on_the_way() const;
   void send(const std::string& key, Client&);
+  void serve_with(std::size_t service, const std::stop_token&,
+                  const std::function<http::Response(const http::Request&)>& answer);
   http::Response handle(::sqlite3*, const http::Request&);
+  http::Response handle_under_lease(Lease&, const http::Request&);
+  http::Response act(const std::string& key, Client&) const;
   void answered(const std::string& key, const http::Response&);
+  std::optional<std::string> wrong_effects(const std::string& key, const Client&);
+  bool may_differ(const std::string& key, const Client&) const;
 
   std::map<std::string, Client> clients_;
   std::vector<std::deque<std::string>> arrived_;  ///< The keys of the requests at each server.

@@ -45,8 +45,8 @@ Consuming::Act Consuming::draw_act(std::size_t lane) const {
   const Plan& plan = world_.plan;
   if (Feed::may_be_stuck(lane) && threads().happens(plan.stuck_rate)) return Act::is_stuck;
   if (!threads().happens(plan.special_rate)) return Act::succeeds;
-  const Act act = std::array{Act::fails_at_first, Act::postpones, Act::is_slow,    Act::goes_back,
-                             Act::fails,          Act::swallows,  Act::rolls_back, Act::commits}[threads().any_of(8)];
+  const Act act = std::array{Act::fails_at_first, Act::postpones,  Act::is_slow, Act::refuses, Act::goes_back,
+                             Act::fails,          Act::rolls_back, Act::commits, Act::swallows}[threads().any_of(9)];
   const bool is_refused = plan.personality->refuses_commit_of_handler;
   // After a ROLLBACK or COMMIT, a set handler would go on outside of the transaction with the messages that follow.
   const bool goes_on = plan.handlers != HandlerKind::one && plan.batch > 1 && !is_refused;
@@ -54,14 +54,18 @@ Consuming::Act Consuming::draw_act(std::size_t lane) const {
   // Without a limit for attempts, a message that always fails would never end. A torn one is a dead letter at once.
   const bool ends = plan.max_attempts > 0 || act < Act::fails || (act == Act::commits && !is_refused && !goes_on);
   if (!ends) return Act::fails_at_first;
+  if (act == Act::refuses && plan.handlers != HandlerKind::one) return Act::succeeds;  // a set handler must not refuse
   return leaves && goes_on ? Act::fails : act;
 }
 
 void Consuming::serve(std::size_t, const std::stop_token& stop) {
   const Plan& plan = world_.plan;
   Pool pool = world_.open_pool(plan.workers + 1);
-  TxConsumer consumer(pool, "svc",
-                      {.stop = stop, .max_attempts = plan.max_attempts, .count_starts = plan.counts_starts});
+  TxConsumerOptions consumer_options{
+      .stop = stop, .max_attempts = plan.max_attempts, .count_starts = plan.counts_starts};
+  if (plan.waits_for_claims) consumer_options.claim_wait = 100ms;
+  if (plan.has_recent_keys) consumer_options.recent_keys = {.capacity = 50, .max_age = 5s};
+  TxConsumer consumer(pool, "svc", std::move(consumer_options));
   const std::unique_ptr<SimSource> source = feed_.broker().connect();
   RunOptions options{.batch = plan.batch,
                      .workers = plan.workers,
@@ -112,8 +116,7 @@ void Consuming::handle(::sqlite3* connection, Delivery& delivery) {
   run(effect);
   world_.story.tell(key, "{} has written the effect of {}", name, key);
   const Transaction* const transaction = ServerSession::of(connection).transaction();
-  std::vector<std::string>& ran = ran_in_[transaction == nullptr ? 0 : transaction->name];
-  ran.push_back(key);
+  if (transaction != nullptr) ran_in_[transaction->name].push_back(key);
   if (publishing_ != nullptr) publishing_->add(connection, key, sent.sequence, sent.position);
   switch (sent.act) {
     case Act::is_slow:
@@ -129,6 +132,8 @@ void Consuming::handle(::sqlite3* connection, Delivery& delivery) {
     case Act::is_stuck:
       if (!world_.is_healed) throw RetryLater(1s, "the handler waits for a service that is away");
       return;
+    case Act::refuses:
+      delivery.refuse("no");
     case Act::swallows:
       try {
         run("INSERT INTO txinbox_schema SELECT * FROM txinbox_schema");  // these rows exist
@@ -138,14 +143,28 @@ void Consuming::handle(::sqlite3* connection, Delivery& delivery) {
     case Act::rolls_back:
       return run("ROLLBACK");
     case Act::commits:
-      if (!world_.plan.personality->refuses_commit_of_handler) {
-        for (const std::string& each : ran) sent_.at(each).is_hurt = true;
-      }
+      if (!world_.plan.personality->refuses_commit_of_handler) hurt_batch_of(connection);
       return run("COMMIT");
     case Act::succeeds:
     case Act::goes_back:
       return;
   }
+}
+
+/// A handler is about to commit the claims of its batch.
+void Consuming::hurt_batch_of(::sqlite3* connection) {
+  ServerSession& session = ServerSession::of(connection);
+  if (session.transaction() != nullptr) {
+    for (const std::string& each : ran_in_[session.transaction()->name]) sent_.at(each).is_hurt = true;
+  }
+  std::vector<Values> claims;
+  session.run("SELECT business_key FROM txinbox_consumed_message WHERE consumer = 'svc' AND state = 'torn'", {},
+              &claims);
+  for (const Values& each : claims) sent_.at(each.front().bytes).is_claim_committed = true;
+}
+
+bool Consuming::may_be_dead_letter(const Sent& sent) const {
+  return sent.act >= Act::fails || sent.is_hurt || (sent.is_claim_committed && world_.had_failover);
 }
 
 /// The broker has learned that a message is done. It will not deliver it again.
@@ -157,21 +176,23 @@ void Consuming::end_of(const BrokerMessage& message, const DeadLetter* letter) {
   if (letter != nullptr) {
     story.tell(key, "the broker has the dead letter of {}: {} ({})", message.id, letter->reason, letter->error_class);
     sent.is_dead_letter = true;
-    if (!sent.may_be_dead_letter()) story.wrong(key, "is a dead letter although its handler succeeds");
+    if (!may_be_dead_letter(sent)) story.wrong(key, "is a dead letter although its handler succeeds");
     if (effects > (sent.may_be_torn() ? 1 : 0)) story.wrong(key, "is a dead letter with {} effects", effects);
     return;
   }
   story.tell(key, "{} is acknowledged", message.id);
   if (sent.is_dead_letter) return;
   if (!sent.may_be_acknowledged()) story.wrong(key, "is acknowledged although its handler cannot succeed");
-  if (effects != 1 && !world_.lost.contains(key)) story.wrong(key, "is acknowledged with {} effects", effects);
+  if (effects != sent.right_effects() && !world_.lost.contains(key))
+    story.wrong(key, "is acknowledged with {} effects", effects);
 }
 
 void Consuming::check_end() {
   for (const auto& [key, sent] : sent_) {
     const std::size_t effects = world_.effects_of(key);
     const bool is_right = sent.is_dead_letter ? effects == 0 || (sent.may_be_torn() && effects == 1)
-                                              : effects == 1 || (world_.lost.contains(key) && effects == 0);
+                                              : effects == sent.right_effects() ||
+                                                    (world_.lost.contains(key) && effects < sent.right_effects());
     if (!is_right) world_.story.wrong(key, "has {} effects at the end", effects);
   }
   check_order();

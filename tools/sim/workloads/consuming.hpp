@@ -38,6 +38,7 @@ class Consuming final : public Workload {
     fails_at_first,
     postpones,
     is_slow,
+    refuses,     ///< It refuses the message, so its effect is rolled back.
     goes_back,   ///< It rolls back to a savepoint of its own, and goes on.
     is_stuck,    ///< It asks for a later time until the world is healed.
     fails,       ///< Always.
@@ -55,8 +56,12 @@ class Consuming final : public Workload {
     /// The handler of another message of its batch has committed its claim, and perhaps its effect.
     bool is_hurt = false;
 
+    /// The same, before its own handler ran. The library removes the claim again, but a failover can lose this.
+    bool is_claim_committed = false;
+
+    /// How many effects it has when it is acknowledged.
+    std::size_t right_effects() const noexcept { return act == Act::refuses ? 0 : 1; }
     bool may_be_acknowledged() const noexcept { return act < Act::fails || act == Act::swallows; }
-    bool may_be_dead_letter() const noexcept { return act >= Act::fails || is_hurt; }
     bool may_be_torn() const noexcept { return act == Act::commits || is_hurt; }
   };
 
@@ -64,6 +69,8 @@ class Consuming final : public Workload {
   Act draw_act(std::size_t lane) const;
   void handle(::sqlite3*, Delivery&);
   void end_of(const BrokerMessage&, const DeadLetter*);
+  void hurt_batch_of(::sqlite3*);
+  bool may_be_dead_letter(const Sent&) const;
   void check_order();
 
   Publishing* const publishing_;

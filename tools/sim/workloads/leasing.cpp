@@ -67,17 +67,7 @@ void Leasing::handle(Lease& lease) {
   ++sent.runs;
   world_.story.tell(key, "{} runs {} for the {}. time, with the fence {}", threads().current_process().name(), key,
                     sent.runs, lease.fence());
-  check_alone(key, sent, lease);
-  sent.fence = std::max(sent.fence, lease.fence());
-  sent.holders.push_back({threads().current_process_ptr(), &lease});
-  struct Ends {
-    Sent& sent;
-    Lease& lease;
-    ~Ends() {
-      std::erase_if(sent.holders, [this](const Holder& each) { return each.lease == &lease; });
-    }
-  };
-  const Ends ends{sent, lease};
+  const LeaseRun run(world_, key, sent.leases, lease);
   const bool is_first = sent.runs == 1;
   threads().sleep_for(std::chrono::milliseconds(threads().any_of(20)));
   if (sent.act == Act::is_slow && is_first) threads().sleep_for(2 * lease_time);
@@ -93,22 +83,6 @@ void Leasing::handle(Lease& lease) {
   const bool waits = (sent.act == Act::postpones && is_first) || (sent.act == Act::is_stuck && !world_.is_healed);
   if (waits) throw RetryLater(1s, "the handler waits for something");
   ++sent.successes;
-}
-
-/// Nobody else has the lease, and nobody has completed the message.
-void Leasing::check_alone(const std::string& key, const Sent& sent, const Lease& lease) {
-  const bool is_weak = world_.had_failover || world_.plan.jump_every > 0s;
-  if (is_weak) return;  // the server has forgotten leases, or ended them early
-  Story& story = world_.story;
-  if (sent.is_acknowledged) story.wrong(key, "runs again although it is acknowledged");
-  if (lease.fence() <= sent.fence) {
-    story.wrong(key, "has the fence {} after the fence {}", lease.fence(), sent.fence);
-  }
-  for (const Holder& each : sent.holders) {
-    if (!each.process->is_killed() && each.lease->remaining() > 0ms) {
-      story.wrong(key, "runs although {} has its lease", each.process->name());
-    }
-  }
 }
 
 std::string Leasing::state_of(const std::string& key) {
@@ -131,7 +105,7 @@ void Leasing::end_of(const BrokerMessage& message, const DeadLetter* letter) {
   }
   story.tell(key, "{} is acknowledged", message.id);
   if (sent.is_dead_letter) return;
-  sent.is_acknowledged = true;
+  sent.leases.is_done = true;
   if (sent.successes == 0) story.wrong(key, "is acknowledged although its handler has never returned");
   if (state != "consumed" && !world_.had_failover) story.wrong(key, "is acknowledged, and its row is '{}'", state);
 }

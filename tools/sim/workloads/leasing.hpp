@@ -14,6 +14,7 @@
 
 #include "sim/workload.hpp"
 #include "sim/workloads/feed.hpp"
+#include "sim/workloads/lease_runs.hpp"
 
 namespace txinbox::sim {
 
@@ -40,24 +41,16 @@ class Leasing final : public Workload {
     fails,     ///< Always.
   };
 
-  /// A run of a handler.
-  struct Holder {
-    std::shared_ptr<Process> process;
-    Lease* lease;
-  };
   struct Sent {
     Act act;
     int runs = 0;
     int successes = 0;  ///< How often the handler has returned.
-    std::int64_t fence = 0;
-    std::vector<Holder> holders = {};
+    LeaseRuns leases = {};
     bool is_dead_letter = false;
-    bool is_acknowledged = false;
   };
 
   Act draw_act(std::size_t lane) const;
   void handle(Lease&);
-  void check_alone(const std::string& key, const Sent&, const Lease&);
   void end_of(const BrokerMessage&, const DeadLetter*);
   std::string state_of(const std::string& key);
 
