@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Makes the pages of the API and of docs/ with Doxygen, in BUILD_FOLDER/api/html. Fails if a public member has no
-# description, if a label is unknown, if a link between pages or to a heading leads nowhere, or if docs/reference/api.md
-# lacks a header.
+# description, if a label is unknown, if a link between pages or to a heading leads nowhere, if docs/reference/api.md
+# lacks a header, or if tests/api.txt is not what the headers declare.
 #
 # Usage: api_docs.sh BUILD_FOLDER
 set -euo pipefail
@@ -27,5 +27,8 @@ version=$(sed -n 's/^#define TXINBOX_VERSION_[A-Z]* \([0-9]*\)$/\1/p' include/tx
   cat docs/api/Doxyfile
   echo "PROJECT_NUMBER = $version"
   echo "OUTPUT_DIRECTORY = \"$folder\""
+  echo "GENERATE_XML = YES"
+  echo "XML_PROGRAMLISTING = NO"
 } | doxygen -
+tests/api.py "$folder/xml" --compare tests/api.txt
 echo "api docs: $folder/html/index.html"
