@@ -29,7 +29,7 @@ const std::string lines = Orders::line(1) + Orders::line(2);
 TEST_CASE("an input that is not JSON lines is refused at its first line, with the remedy") {
   const std::string first = without_line_feed(Orders::line(1));
   // Line 4 of each pretty-printed input looks like a message.
-  for (const auto& [input, remedy] : {
+  for (const auto& invalid : {
            std::pair<std::string, std::string>{"[\n" + first + ",\n\n" + Orders::line(2) + "]\n", "jq -c '.[]' FILE"},
            {" [" + first + ",\n\n\n" + Orders::line(2) + "]\n", "jq -c '.[]' FILE"},
            {"{\n\"no\":\"x\",\"sku\":\"a\",\"qty\":1,\n\"parts\":[\n" + Orders::line(2) + "]}\n", "jq -c . FILE"},
@@ -41,6 +41,8 @@ TEST_CASE("an input that is not JSON lines is refused at its first line, with th
            {utf16(lines, false), "iconv -f UTF-16LE -t UTF-8 FILE"},
            {utf16(lines, true), "iconv -f UTF-16BE -t UTF-8 FILE"},
        }) {
+    const auto& input = invalid.first;
+    const auto& remedy = invalid.second;  // clang 14 cannot capture a structured binding
     CAPTURE(remedy);
     const Orders orders;
     const Ended ended = orders.consume(input);
@@ -56,14 +58,16 @@ TEST_CASE("an input that is not JSON lines is refused at its first line, with th
 }
 
 TEST_CASE("the first line can be invalid in an input of JSON lines") {
-  for (const auto& [line, remedy] : {std::pair<std::string, std::string>{"[1]", "jq -c '.[]' FILE"},
-                                     {"[{\"no\":\"x\",\"sku\":\"a\",\"qty\":1}]", "jq -c '.[]' FILE"},
-                                     {R"({"no":"cu)", "jq -c . FILE"},
-                                     {R"(o0","sku":"a","qty":1})", ""},
-                                     {R"({"no":"x" "sku":"a"})", ""},
-                                     {"{}", ""},
-                                     {std::string("\0\0\0\0", 4), ""},
-                                     {"null", ""}}) {
+  for (const auto& invalid : {std::pair<std::string, std::string>{"[1]", "jq -c '.[]' FILE"},
+                              {"[{\"no\":\"x\",\"sku\":\"a\",\"qty\":1}]", "jq -c '.[]' FILE"},
+                              {R"({"no":"cu)", "jq -c . FILE"},
+                              {R"(o0","sku":"a","qty":1})", ""},
+                              {R"({"no":"x" "sku":"a"})", ""},
+                              {"{}", ""},
+                              {std::string("\0\0\0\0", 4), ""},
+                              {"null", ""}}) {
+    const auto& line = invalid.first;
+    const auto& remedy = invalid.second;
     CAPTURE(line);
     const Orders orders;
     const Ended ended = orders.consume("\n" + line + "\n" + lines + line + "\n");
