@@ -41,8 +41,9 @@ function(txinbox_need_program target variable)
   endif()
 endfunction()
 
-# PROPERTIES of a test that takes a minute: ctest starts these first, so that at the end no processor waits for them.
-set(starts_first COST 100)
+# PROPERTIES of a test that takes a minute, and much longer with a sanitizer. ctest starts these first, so that at the end
+# no processor waits for them.
+set(starts_first COST 100 TIMEOUT 1800)
 
 # Adds a test program that does not use doctest, or a service that a test starts.
 function(txinbox_test_helper name)

@@ -99,13 +99,16 @@ std::vector<Way> mysql_ways() {
 }
 
 std::vector<Way> sqlite3_ways() {
-  const auto with = [](auto leave) { return [leave](const NativeHandle& handle) { leave(handle.sqlite3()); }; };
+  using Statement = std::unique_ptr<sqlite3_stmt, decltype(&sqlite3_finalize)>;
+  const auto kept = std::make_shared<std::vector<Statement>>();  // a connection stays until its statements are gone
   return {
-      {"a statement that was not reset", with([](sqlite3* db) {
+      {"a statement that was not reset",
+       [kept](const NativeHandle& handle) {
          sqlite3_stmt* statement = nullptr;
-         sqlite3_prepare_v2(db, "select n from seq", -1, &statement, nullptr);
+         sqlite3_prepare_v2(handle.sqlite3(), "select n from seq", -1, &statement, nullptr);
+         kept->emplace_back(statement, sqlite3_finalize);
          sqlite3_step(statement);
-       }),
+       },
        Way::End::harmless},
   };
 }
