@@ -13,6 +13,8 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include "backend/error_class.hpp"
+#include "backend/error_classification.hpp"
 #include "sim/database/dialect.hpp"
 #include "sim/database/migrated.hpp"
 #include "sim/database/server.hpp"
@@ -166,6 +168,27 @@ TEST_CASE("simulated database: a restart ends all transactions, and keeps what i
     CHECK(count(server) == 1);
     CHECK(error_of(*connect(server), insert("b")) == "");
   });
+}
+
+TEST_CASE("simulated database: the library knows the codes of its errors") {
+  using backend::ErrorClass;
+  for (const Personality& personality : sim::personalities) {
+    CAPTURE(personality.name);
+    const auto class_of = [&](std::string_view code) {
+      return detail::error_class_of(std::make_exception_ptr(sim::SimulatedError(personality, code, "error")));
+    };
+    const bool is_sqlite3 = personality.codes == "sqlite3";
+    const auto& error = personality.error;
+    CHECK(class_of(error.duplicate) == ErrorClass::duplicate_key);
+    CHECK(class_of(error.deadlock) == (is_sqlite3 ? ErrorClass::lock_timeout : ErrorClass::deadlock));
+    CHECK(class_of(error.lock_timeout) == ErrorClass::lock_timeout);
+    CHECK(class_of(error.full) == ErrorClass::environment);
+    if (!is_sqlite3) {
+      CHECK(class_of(error.lost) == ErrorClass::connection_lost);
+      CHECK(class_of(error.cannot_connect) == ErrorClass::connection_lost);
+    }
+    if (!error.refused.empty()) CHECK(class_of(error.refused) == ErrorClass::commit_refused);
+  }
 }
 
 TEST_CASE("simulated database: a comparison finds the rows between its bounds") {

@@ -67,7 +67,7 @@ inline constexpr std::array personalities = {
                 .deadlock_rolls_back = false,
                 .shows_commits_early = false,
                 .shows_writers = true,
-                .error = {"23505", "40P01", "55P03", "08006", "08001", "53100", "25P02", "TX001"}},
+                .error = {"23505", "40P01", "55P03", "08006", "08001", "53100", "25P02", "TXI01"}},
     mariadb_or_mysql("mariadb", true),  // without a binary log
     mariadb_or_mysql("mysql", false),
 };
