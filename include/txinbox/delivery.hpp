@@ -1,7 +1,7 @@
 #pragma once
 
 /// @file
-/// What a handler gets to know about the message that it handles.
+/// The delivery of a message, as the message's handler sees it.
 
 #include <cstddef>
 #include <memory>
@@ -80,7 +80,7 @@ class Delivery {
   /// @errors as `store`; `Error` invalid_argument in a handler of a `LeaseConsumer`.
   [[noreturn]] void refuse(std::string result);
 
-  /// What the handler passed to `store`. None if it did not call `store`.
+  /// The result that the handler passed to `store` or `refuse`. None if it called neither.
   const std::optional<std::string>& stored() const noexcept { return stored_; }
 
   /// Returns the handler's own object of type `T` for the connection on which it runs, for example with prepared

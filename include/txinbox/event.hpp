@@ -14,7 +14,7 @@
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 
-/// What happened to a delivery. Later versions may add types.
+/// The type of an event of a delivery or a purge. Later versions may add types.
 enum class EventType {
   consumed,          ///< The transaction committed.
   already_consumed,  ///< The delivery is a duplicate. `age` is the age of the original.

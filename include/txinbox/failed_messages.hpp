@@ -33,7 +33,7 @@ struct FailedMessage {
   std::string consumer;      ///< The consumer's name.
   std::string business_key;  ///< See `Message::business_key`. It can be personal data.
   std::string message_id;    ///< The broker's id of the last delivery that failed; empty if none was given.
-  FailedState state = FailedState::failing;  ///< What the next delivery of the message gets.
+  FailedState state = FailedState::failing;  ///< The state that decides what the message's next delivery gets.
   int attempts = 0;                          ///< How many deliveries failed since the last retry.
   int crashes = 0;                           ///< How many of these `attempts` ended because their process crashed.
   std::string first_error;                   ///< The class of the first error, see `error_class`.

@@ -24,9 +24,9 @@ std::string_view to_string(Severity) noexcept;
 /// One thing that makes a database unsafe or slow for the inbox, or that an operator should know.
 struct Finding {
   Severity severity;  ///< Whether somebody must act (`error`), should act (`warning`), or only should know it (`note`).
-  std::string subject;  ///< What the finding concerns: "sync_binlog", "txinbox_consumed_message.business_key".
-  std::string found;    ///< What was found there.
-  std::string remedy;   ///< What to do about it.
+  std::string subject;  ///< The thing that it concerns: "sync_binlog", "txinbox_consumed_message.business_key".
+  std::string found;    ///< The fact that was found there.
+  std::string remedy;   ///< The action to take.
 };
 
 TXINBOX_NAMESPACE_END

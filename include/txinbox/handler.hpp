@@ -1,7 +1,7 @@
 #pragma once
 
 /// @file
-/// What a handler is: the functions that consumers call.
+/// Handlers: the functions that consumers call.
 
 #include <concepts>
 #include <cstddef>

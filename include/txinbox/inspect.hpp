@@ -101,7 +101,7 @@ struct ConsumedMessage {
   std::string state;         ///< "consumed", "consuming", "parked", "torn", "discarded".
   std::string consumed_at;  ///< When the message was consumed. In other states: when the row was inserted, got its last
                             ///< lease, or was parked.
-  std::optional<std::string> stored;  ///< What the handler stored.
+  std::optional<std::string> stored;  ///< The result that the handler stored.
   std::string content_hash = {};      ///< SHA-256 in hexadecimal; empty for a message without content.
   std::string lease_owner = {};       ///< For a row of a `LeaseConsumer`; empty if the lease was released or completed.
   std::optional<std::int64_t> lease_fence = {};  ///< The fence of the last lease; none if there was no lease.

@@ -27,7 +27,7 @@ struct LeaseRequest {
   std::chrono::milliseconds valid_for{0};  ///< As `Message::valid_for`. Zero: a consumed key stays consumed.
 };
 
-/// What a store found when a call asked for a lease.
+/// The state that a store found when a call asked for a lease.
 enum class LeaseState {
   granted,      ///< This call has the lease.
   in_progress,  ///< Another call has the lease.

@@ -11,8 +11,8 @@
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 
-/// What identifies one message to the inbox. The inbox does not use the other parts of the message; only the handler
-/// does.
+/// The parts of one message that the inbox uses, with the key that identifies it. Only the handler uses the other
+/// parts.
 ///
 /// @limits key and id are valid UTF-8 without NUL. They are compared byte by byte and never truncated. A message that
 ///         breaks a limit gets `invalid_key` before any statement is sent.

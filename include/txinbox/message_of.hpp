@@ -28,7 +28,7 @@ TXINBOX_NAMESPACE_BEGIN
 ///     txinbox::run(source, consumer, txinbox::key_from_json("/order/no"), handle_order);
 using MessageOf = std::function<Message(const Incoming&)>;
 
-/// What the bytes of a record key or of a header are.
+/// The type of the bytes of a record key or of a header.
 enum class KeyBytes {
   text,  ///< Text in UTF-8. It is the business key as it is.
   hex,   ///< Any bytes, such as a Long, a UUID or Avro. The business key is their hexadecimal form in lower case: the

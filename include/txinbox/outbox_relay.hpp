@@ -34,7 +34,7 @@ enum class PublishStatus {
 /// The name of the enumerator, such as "confirmed".
 std::string_view to_string(PublishStatus) noexcept;
 
-/// What a publisher returns for one message.
+/// The result of a publisher for one message.
 struct PublishResult {
   PublishStatus status = PublishStatus::confirmed;  ///< It decides what the relay does with the row.
   std::string error = {};  ///< Why the message was not confirmed. The table keeps its first 1,000 bytes.
@@ -70,7 +70,7 @@ struct PublishResult {
 /// twice as long after each further one, up to `RelayOptions::max_backoff`.
 using Publisher = std::function<std::vector<PublishResult>(std::span<const OutgoingMessage>)>;
 
-/// What happened in a relay.
+/// The type of an event in a relay.
 enum class RelayEventType {
   published,  ///< The broker confirmed `messages` messages, and the relay has removed their rows.
   failed,     ///< A message was not confirmed: `id`, `attempts`, `text`. The relay will publish it again.

@@ -38,7 +38,7 @@ struct [[nodiscard]] Result {
   /// For failed: the error. For parked: the error of this delivery, if that error parked the message; otherwise null.
   /// For postponed: what the handler threw.
   std::exception_ptr error = {};
-  std::optional<std::string> stored = {};  ///< What the handler stored, in this delivery or an earlier one.
+  std::optional<std::string> stored = {};  ///< The result that the handler stored, in this delivery or an earlier one.
 
   /// For postponed, and for in_progress if a lease is held: how long to wait for the redelivery. 0: not known.
   std::chrono::milliseconds retry_after{0};
@@ -51,7 +51,7 @@ struct [[nodiscard]] Result {
   std::optional<std::chrono::milliseconds> age = {};
 };
 
-/// What the broker loop must do next.
+/// The next action of the broker loop.
 enum class Action {
   acknowledge,  ///< Nothing more must be done for this message. Acknowledge it.
   redeliver,    ///< Do not acknowledge. The broker delivers it again.
@@ -62,7 +62,7 @@ enum class Action {
 /// The name of the enumerator, such as "acknowledge".
 std::string_view to_string(Action) noexcept;
 
-/// What to do with a message whose `consume` returned.
+/// Returns the action for a message whose `consume` returned.
 ///
 /// - `acknowledge`: consumed, already_consumed, discarded
 /// - `dead_letter`: parked, conflict. The delivery that parks its message gets `dead_letter`, too.
@@ -70,7 +70,7 @@ std::string_view to_string(Action) noexcept;
 /// - failed: the action for `Result::error`
 Action action_for(const Result&) noexcept;
 
-/// What to do with a message whose `consume` threw.
+/// Returns the action for a message whose `consume` threw.
 ///
 /// - `dead_letter`: invalid_key, rejected, result_too_large, invalid_message, unreadable
 /// - `stop`, because somebody must fix the cause first: the schema codes, unsupported_database, unsafe_connection,

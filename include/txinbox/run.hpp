@@ -34,7 +34,7 @@ enum class Order {
 /// The name of the enumerator, such as "lane".
 std::string_view to_string(Order) noexcept;
 
-/// What happened in `run`. Later versions may add types.
+/// The type of an event in `run`. Later versions may add types.
 enum class RunEventType {
   settled,             ///< `count` messages were acknowledged at the broker.
   retry,               ///< A message failed, is in progress elsewhere or was postponed. It runs again after `backoff`.
@@ -141,7 +141,7 @@ enum class RunEnd {
 /// The name of the enumerator, such as "idle".
 std::string_view to_string(RunEnd) noexcept;
 
-/// What `run` has done.
+/// The counts of a call of `run`, and the reason for its end.
 struct RunSummary {
   std::uint64_t received = 0;          ///< Deliveries of the broker.
   std::uint64_t consumed = 0;          ///< Messages whose handlers ran and committed.

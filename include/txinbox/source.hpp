@@ -74,7 +74,7 @@ struct DeadLetter {
   bool confirmed = false;         ///< A source sets it when the broker has confirmed that it has the dead letter.
 };
 
-/// What a source is doing, for metrics and logs.
+/// The status of a source, for metrics and logs.
 struct SourceStatus {
   std::string name = {};                  ///< Which source it is: "kafka orders". It holds no password.
   bool connected = false;                 ///< Whether there is a connection to the broker.
@@ -87,7 +87,7 @@ struct SourceStatus {
   std::optional<bool> at_end = {};
 };
 
-/// What happened to a source.
+/// The type of an event of a source.
 enum class SourceEventType {
   connected,       ///< It is connected to the broker.
   disconnected,    ///< The connection was lost. The source connects again by itself.
@@ -102,7 +102,7 @@ std::string_view to_string(SourceEventType) noexcept;
 
 /// Something that happened to a source.
 struct SourceEvent {
-  SourceEventType type;   ///< What happened.
+  SourceEventType type;   ///< The type of the event.
   std::string text = {};  ///< One line for a log. It holds no password and no value of a message.
 };
 
@@ -188,7 +188,7 @@ class Source {
   /// @threads any.
   virtual void wake() noexcept = 0;
 
-  /// What the source is doing. It does not wait for the broker.
+  /// Returns the status of the source. It does not wait for the broker.
   virtual SourceStatus status() = 0;
 
   /// Sends the acknowledgements that are not sent yet, gives all other messages back to the broker, and disconnects. No

@@ -117,8 +117,8 @@ struct TxConsumerOptions {
   std::size_t max_conflicts = 8;
 };
 
-/// What a batch does after a message that failed, after a message that another worker has leased (`in_progress`), or
-/// after a message whose handler asked for a later delivery (`postponed`).
+/// The behaviour of a batch after a message that failed, after a message that another worker has leased
+/// (`in_progress`), or after a message whose handler asked for a later delivery (`postponed`).
 enum class OnFailure {
   stop,  ///< The later messages are `not_run`. So no message overtakes an earlier one.
   skip,  ///< The other messages run.

@@ -1,6 +1,6 @@
 #pragma once
 
-// What the rows of the inbox show, for `doctor` and `status`.
+// The facts that the rows of the inbox show, for `doctor` and `status`.
 
 #include <chrono>
 #include <cstdint>

@@ -71,7 +71,7 @@ struct ClosingClaim {
   const Token* token;
   bool confirmed = false;                       ///< The release of its savepoint has confirmed the claim, but has not
                                                 ///< written `result`.
-  std::optional<std::string_view> result = {};  ///< What the handler stored.
+  std::optional<std::string_view> result = {};  ///< The result that the handler stored.
 };
 
 }  // namespace backend

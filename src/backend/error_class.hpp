@@ -10,7 +10,7 @@ namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace backend {
 
-/// What a database error means to the inbox. Only the error's code decides this.
+/// The meaning of a database error for the inbox. Only the error's code decides this.
 enum class ErrorClass {
   duplicate_key,
   deadlock,

@@ -13,7 +13,7 @@ namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace backend {
 
-/// What an error code of a database means. Each database lists its codes once, in its database.cpp.
+/// The meaning of an error code of a database. Each database lists its codes once, in its database.cpp.
 struct ErrorMeaning {
   ErrorClass error_class = ErrorClass::other;  ///< The meaning for the inbox.
   std::string_view text = {};                  ///< The meaning for people, in a few words. Empty if there is no text.

@@ -1,6 +1,6 @@
 #pragma once
 
-// What differs between databases in SOCI. Only the adapter to SOCI includes this header.
+// The differences between databases in SOCI. Only the adapter to SOCI includes this header.
 
 #include <memory>
 #include <optional>

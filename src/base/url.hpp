@@ -25,7 +25,7 @@ struct Url {
   UrlParameters parameters;
 };
 
-/// What a database URL names. The name of a file may hold an '@', and no password.
+/// The target that a database URL names. The name of a file may hold an '@', and no password.
 enum class UrlKind { server, file };
 
 /// The scheme in lower case.

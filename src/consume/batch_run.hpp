@@ -97,7 +97,7 @@ class BatchRun {
   void publish(RecentKeyCache&, std::uint64_t losses_before, std::uint64_t losses);
 
  private:
-  /// What the messages of one business key share.
+  /// The state that the messages of one business key share.
   struct Key {
     std::optional<backend::ClaimedRow> existing = {};
     std::size_t claim = 0;                   ///< The number of the claim, if it is ours.

@@ -10,7 +10,7 @@ namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace detail {
 
-/// What `Delivery::refuse` throws. It is no `std::exception`, so that a handler's own catch clauses do not get it.
+/// The exception of `Delivery::refuse`. It is no `std::exception`, so that a handler's own catch clauses do not get it.
 struct Refused {
   std::string result;
 };

@@ -55,7 +55,7 @@ class SingleDelivery {
   RetrySchedule schedule_;
   ClaimRecovery recovery_;
   AttemptMarker attempt_;
-  std::optional<std::string> stored_;  ///< What the handler stored in the last run.
+  std::optional<std::string> stored_;  ///< The result that the handler stored in the last run.
   bool refused_ = false;  ///< The handler has refused the message. The next run only claims the key and stores the
                           ///< result.
   bool torn_ = false;     ///< The handler has committed a claim of this call, and the claim was marked torn.

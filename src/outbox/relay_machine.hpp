@@ -24,8 +24,8 @@ namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace detail {
 
-/// What a relay must do next. Its thread does it, and tells the machine how it ended by the member that the comment
-/// names. If the database fails, it calls `database_failed` instead.
+/// The next job of a relay. The relay's thread does it, and tells the machine how it ended by the member that the
+/// comment names. If the database fails, it calls `database_failed` instead.
 namespace relay_job {
 
 using Time = std::chrono::steady_clock::time_point;
@@ -72,7 +72,7 @@ using RelayJob =
 /// Decides what a relay does. It has no thread, no connection and no clock: it is told what was read, what the
 /// publisher has answered, what became of the lease, and what time it is.
 ///
-/// What always holds:
+/// Invariants:
 /// - Each row that was read and is not published is in the present rounds, or its key is in `blocked_`. So no row is
 ///   forgotten when the read position has passed it. If the lease is lost, the position starts over.
 /// - A row is published only while the lease is valid, and after all earlier rows of its key that were read.
@@ -117,7 +117,7 @@ class RelayMachine {
   void woken() noexcept;
 
  private:
-  /// What a cycle does next. It does each of these things once, so that none of them waits for ever for another.
+  /// The next step of a cycle. The cycle does each step once, so that none of them waits for ever for another.
   enum class Phase { sweep, watermark, due, latest, rest };
 
   /// A wait that doubles each time.
@@ -164,12 +164,12 @@ class RelayMachine {
   std::optional<Time> rest_ends_;
   Doubling idle_;
 
-  BlockedKeys::Due due_;  ///< What the latest read of blocked keys was for, until all of it is handled.
+  BlockedKeys::Due due_;  ///< The rows that the latest read of blocked keys was for, until all of it is handled.
   std::vector<std::string> due_keys_;
   std::vector<std::int64_t> due_numbers_;  ///< Of messages without a key.
   bool reads_due_ = false;                 ///< The read that was asked for is that of blocked keys.
 
-  std::vector<std::vector<OutboxRow>> rounds_;  ///< What was read and not tried. No round has two rows of one key.
+  std::vector<std::vector<OutboxRow>> rounds_;  ///< The rows read and not tried. No round has two rows of one key.
   std::size_t round_ = 0;                       ///< The next of `rounds_`.
   std::vector<OutgoingMessage> messages_;       ///< Of the present call.
   std::vector<OutboxRow> sent_;                 ///< The rows of `messages_`, without payload and headers.

@@ -57,7 +57,7 @@ struct Sequence {
 struct Lane {
   std::uint64_t id;
   std::deque<Entry*> window = {};                          ///< The messages in the order of the broker.
-  Amount held = {};                                        ///< What the window contains.
+  Amount held = {};                                        ///< The amount that the window contains.
   std::chrono::steady_clock::time_point first_since = {};  ///< Since when its first message has been the first.
   bool is_paused = false;
   std::size_t resume_at = 0;  ///< A paused lane with this number of messages is resumed.

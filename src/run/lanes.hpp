@@ -59,7 +59,7 @@ class Lanes {
   /// The broker delivers them again. Returns them, each lane's last message first. The first message of a lane stays.
   std::vector<Entry*> rewind(Settlement& settlement, Amount excess);
 
-  /// What the paused lanes hold.
+  /// The amount that the paused lanes hold.
   const Amount& paused() const noexcept { return paused_; }
 
   /// When the next lane that is not paused becomes slow. None if there is none.

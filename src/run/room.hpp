@@ -13,8 +13,8 @@ namespace detail {
 
 /// How many messages, and bytes of bodies, `run` holds, and how many more it may hold.
 ///
-/// What waits is counted apart: messages without a lane that wait for another try, and all messages of paused lanes.
-/// What exceeds `most_waiting` counts with the others.
+/// Messages that wait are counted apart: those without a lane that wait for another try, and all those of paused lanes.
+/// The part of them that exceeds `most_waiting` counts with the others.
 ///
 /// @threads one at a time.
 class Room {

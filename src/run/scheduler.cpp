@@ -52,7 +52,7 @@ Scheduler::Scheduler(const RunOptions& options, std::size_t job_size, bool can_r
             {.messages = options.max_waiting, .bytes = options.max_waiting_bytes}),
       queue_(options.order) {}
 
-// What workers do.
+// The part for the workers.
 
 Scheduler::Next Scheduler::next(Time now) {
   if (has_ended_) return End{};
@@ -231,7 +231,7 @@ void Scheduler::prove(Entry& entry) {
   entry.suspected = nullptr;
 }
 
-// What the broker does.
+// The part for the broker.
 
 EntryPtr Scheduler::hold(Incoming incoming, Time now) {
   auto entry = std::make_shared<Entry>();

@@ -42,7 +42,7 @@ struct JobResult {
   std::exception_ptr error = {};
 };
 
-/// What the broker has taken back.
+/// The messages that the broker has taken back.
 struct Lost {
   std::size_t count = 0;
   std::vector<EntryPtr> give_back = {};  ///< Those of them that the source still holds.
@@ -55,7 +55,7 @@ struct Lost {
 /// messages in front of it in its sequence are done. A *lane* is the order in which messages are acknowledged: an
 /// acknowledgement covers all messages of the lane up to one position.
 ///
-/// What always holds:
+/// Invariants:
 /// - A message is acknowledged only after it and all earlier messages of its lane have ended: by an outcome that allows
 ///   it, or by a dead letter that the broker has confirmed.
 /// - At most one worker has messages of a sequence, and they run in their order.

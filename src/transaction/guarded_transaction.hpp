@@ -34,7 +34,7 @@ struct InsertedClaim {
   Token token;
   HandlerProgress progress;
   bool expires = false;                         ///< The message has a `valid_for`, which counts from the commit.
-  std::optional<std::string_view> result = {};  ///< What the handler stored; the commit writes it.
+  std::optional<std::string_view> result = {};  ///< The result that the handler stored; the commit writes it.
 
   backend::ClosingClaim closing() const {
     return {consumer, business_key, &token, progress == HandlerProgress::completed, result};

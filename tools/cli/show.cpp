@@ -20,7 +20,7 @@
 namespace txinbox::cli {
 namespace {
 
-/// What is recorded for a key. A message that only failed has no row in the consumed-message table.
+/// The record of a key. A message that only failed has no row in the consumed-message table.
 std::optional<ConsumedMessage> find_recorded(soci::session& session, const std::string& consumer,
                                              const std::string& key) {
   if (auto row = find_message(session, consumer, key)) return row;

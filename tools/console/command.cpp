@@ -71,7 +71,7 @@ std::size_t distance(std::string_view a, std::string_view b) {
   return row[b.size()];
 }
 
-/// What the first unknown option may mean: "; did you mean --batch?". Empty if nothing is near.
+/// Suggests an option for the first unknown one: "; did you mean --batch?". Empty if nothing is near.
 std::string suggestion(const CLI::App& app, int argc, const char* const* argv) {
   const CLI::App* chosen = &app;
   while (!chosen->get_subcommands().empty()) chosen = chosen->get_subcommands().front();

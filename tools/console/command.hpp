@@ -23,7 +23,7 @@ class Option;
 
 namespace txinbox::cli {
 
-/// What the chosen subcommand does; the result is the exit status.
+/// The work of the chosen subcommand; the result is the exit status.
 using Run = std::function<int()>;
 
 /// One option. Its functions configure it. They mean what CLI11's functions with the same purpose mean.

@@ -5,7 +5,7 @@
 
 namespace txinbox::cli {
 
-/// What the help says about an option or a positional argument.
+/// The text of the help about an option or a positional argument.
 struct OptionDescription {
   std::vector<std::string> long_names;   ///< Without dashes. A positional argument has no names.
   std::vector<std::string> short_names;  ///< Without the dash.

@@ -1,6 +1,6 @@
 #pragma once
 
-// What the workloads need of a simulated broker.
+// The parts of a simulated broker that the workloads need.
 
 #include <chrono>
 #include <cstddef>
@@ -103,7 +103,7 @@ class Broker {
   /// Ends the connections of members that have not polled for a time.
   virtual void expel_silent() = 0;
 
-  /// What is not acknowledged of the lanes, or of the messages of a queue, for which `counts` is true.
+  /// The lanes with unacknowledged messages, or the unacknowledged messages of a queue, for which `counts` is true.
   using Counts = std::function<bool(std::optional<std::size_t> lane, const BrokerMessage&)>;
   virtual std::optional<Waiting> waiting(const Counts& counts) const = 0;
 

@@ -38,7 +38,7 @@ class LogBroker final : public Broker {
     std::size_t acknowledged = 0;
     LogSource* owner = nullptr;
     std::uint64_t epoch = 0;  ///< It grows when the owner changes.
-    std::size_t next = 0;     ///< What the owner gets next.
+    std::size_t next = 0;     ///< The offset of the owner's next message.
     bool is_paused = false;
   };
 

@@ -32,15 +32,15 @@ enum class HandlerKind {
   pair,  ///< Both.
 };
 
-/// What a world has, and what goes wrong in it. The seed decides it.
+/// The contents of a world, and the faults in it. The seed decides them.
 struct Plan {
   std::uint64_t seed = 0;
   const Personality* personality = nullptr;
 
   std::size_t consumers = 0;  ///< Services that consume with a `TxConsumer`.
-  std::size_t messages = 0;   ///< What they consume.
+  std::size_t messages = 0;   ///< The number of messages that they consume.
   std::size_t leasers = 0;    ///< Services that consume with a `LeaseConsumer`.
-  std::size_t leased = 0;     ///< What they consume.
+  std::size_t leased = 0;     ///< The number of messages that they consume.
   std::size_t relays = 0;
   std::size_t producers = 0;  ///< Services that add messages to the outbox. With a relay, consumers do this, too.
   std::size_t produced = 0;   ///< How many transactions the producers commit.
@@ -99,7 +99,7 @@ std::span<const std::string_view> fault_names() noexcept;
 /// A size of a world that somebody can choose instead of the seed.
 struct PlanSize {
   std::string_view name;
-  std::string_view text;  ///< What it counts.
+  std::string_view text;  ///< The thing that it counts.
   std::size_t Plan::*member;
   std::size_t least;  ///< A world can have fewer only if it has no such work.
 };

@@ -83,7 +83,7 @@ Report read_report(const std::string& text, int status) {
   return report;
 }
 
-/// What two failures of the same kind have in common.
+/// The text that two failures of the same kind have in common.
 std::string without_numbers(std::string problem) {
   std::erase_if(problem, [](char c) { return c >= '0' && c <= '9'; });
   return problem;

@@ -15,7 +15,7 @@
 
 namespace txinbox::sim {
 
-/// What was counted.
+/// The counts of a simulation.
 struct Counts {
   std::uint64_t deliveries = 0;
   std::uint64_t kills = 0;

@@ -1,6 +1,6 @@
 #pragma once
 
-// What has happened in a world, for people, and what went wrong first.
+// The events in a world, for people, and the first problem.
 
 #include <cstddef>
 #include <deque>
@@ -37,7 +37,7 @@ class Story {
     fail(key, fmt::format(format, std::forward<Arguments>(arguments)...));
   }
 
-  /// What went wrong first. Empty if nothing did.
+  /// The first problem. Empty if there was none.
   const std::string& problem() const noexcept { return problem_; }
 
   /// The last lines that concern the message of the problem, and the last ones that concern no message.

@@ -104,7 +104,7 @@ class Threads {
   void sleep_until(SimTime);
   void sleep_for(SimTime time) { sleep_until(now_ + time); }
 
-  /// What each thread waits for.
+  /// A line for each thread: whether it can run, or what it waits for.
   std::string describe() const;
 
   /// Lets another thread run, sometimes.

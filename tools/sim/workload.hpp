@@ -1,6 +1,6 @@
 #pragma once
 
-// What services do in a simulated world, and what must hold for it.
+// The work of services in a simulated world, and the conditions that must hold for it.
 
 #include <algorithm>
 #include <chrono>
@@ -22,7 +22,7 @@
 
 namespace txinbox::sim {
 
-/// What all services of a world share.
+/// The state that all services of a world share.
 struct World {
   World(const Plan& its_plan, const Migrated& migrated, bool is_recorded)
       : plan(its_plan), server(*its_plan.personality, migrated), database(server), story(is_recorded) {}
@@ -83,13 +83,13 @@ class Workload {
   /// The names of its services, such as "consumer 1".
   virtual std::vector<std::string> services() const = 0;
 
-  /// What `main` of a service does. It returns soon after the stop is requested.
+  /// Does the work of `main` of a service. It returns soon after the stop is requested.
   virtual void serve(std::size_t service, const std::stop_token& stop) = 0;
 
-  /// What happens beside the services. The world calls it every 20 ms.
+  /// Does the work beside the services. The world calls it every 20 ms.
   virtual void step() {}
 
-  /// What waits to be done. Without `stuck`, it leaves out what waits until the world is healed.
+  /// The work that is not done. Without `stuck`, it leaves out the work that waits until the world is healed.
   virtual std::optional<Waiting> waiting(bool stuck) = 0;
 
   /// Checks what must hold at the end. It tells the story what does not.

@@ -14,7 +14,7 @@
 
 namespace txinbox::torture {
 
-/// What the broker has recorded about a key.
+/// The broker's record of a key.
 struct KeyLedger {
   unsigned outstanding = 0;  ///< Copies that are not yet acknowledged.
   unsigned consumed = 0;     ///< How often a consumer reported `consumed`. Once is right.

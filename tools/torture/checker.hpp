@@ -9,7 +9,7 @@
 
 namespace txinbox::torture {
 
-/// What a consumer promises about its handler's effects.
+/// The promise of a consumer about its handler's effects.
 enum class Promise { exactly_once, at_least_once };
 
 /// Compares the database with what the broker sent. Each key has exactly one effect and one row. The effect is the

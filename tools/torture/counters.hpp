@@ -5,7 +5,7 @@
 
 namespace txinbox::torture {
 
-/// What a worker counted during one assignment. If a worker is killed, its counts since its last reply are lost.
+/// The counts of a worker during one assignment. If a worker is killed, its counts since its last reply are lost.
 struct Counters {
   std::uint64_t retries = 0;            ///< Transactions that the library ran again.
   std::uint64_t deadlocks = 0;          ///< Including those that a handler ignored.

@@ -10,7 +10,7 @@ class session;
 
 namespace txinbox::torture {
 
-/// What a service stores for each key, so that it can refuse a worker whose lease was taken over: the greatest fence
+/// The row of a service for each key, so that it can refuse a worker whose lease was taken over: the greatest fence
 /// that it has seen, and how many effects it has accepted. `pass` locks this row until the end of the transaction.
 class FencedResource {
  public:

@@ -19,7 +19,7 @@ void quietly(F&& f) {
   }
 }
 
-/// What a misbehaving handler can use.
+/// The session and the SQL that a misbehaving handler can use.
 struct HandlerScene {
   soci::session& sql;
   std::string write;          ///< A statement that writes a row.
@@ -31,7 +31,7 @@ struct Misbehaviour {
   void (*act)(const HandlerScene&);
 };
 
-/// What a handler can do to the transaction that txinbox has begun for it. The storm, the tests of the guard and the
+/// Actions of a handler on the transaction that txinbox has begun for it. The storm, the tests of the guard and the
 /// fault tests run the same actions. `guard_cases` defines how each of them ends.
 inline constexpr std::array misbehaviours{
     Misbehaviour{"uses a savepoint of its own",

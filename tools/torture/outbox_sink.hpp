@@ -13,7 +13,7 @@ namespace txinbox::torture {
 /// The topic of a storm's messages.
 inline constexpr const char* outbox_topic = "txinbox-torture";
 
-/// What a handler writes into one of its messages.
+/// The payload that a handler writes into one of its messages.
 struct OutboxPayload {
   std::string run;          ///< The run of the handler, as in the ledger.
   unsigned number = 0;      ///< Its number among the messages of the run, from 1.

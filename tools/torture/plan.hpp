@@ -20,7 +20,7 @@ struct Transfer {
   bool operator==(const Transfer&) const = default;
 };
 
-/// What the seed decides about one key.
+/// The decisions of the seed about one key.
 struct KeyPlan {
   int copies = 1;  ///< How many copies of it are sent, 1 to 10.
   Transfer transfer;

@@ -38,7 +38,7 @@ struct StormOptions {
   std::function<bool()> is_drained = {};  ///< Whether the outbox is empty.
 };
 
-/// What the storm counted, besides the counts of the broker.
+/// The figures of the storm, besides the counts of the broker.
 struct StormFigures {
   Counters met;
   std::uint64_t workers_killed = 0;

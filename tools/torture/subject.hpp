@@ -51,8 +51,8 @@ bool is_leased(const std::string& kind);
 /// Whether the kind's handlers add messages to the outbox.
 bool has_outbox(const std::string& kind);
 
-/// What a worker answers to the broker for a result, or for an error that `consume` threw. `is_planned`: the handler
-/// failed on purpose.
+/// Returns the answer of a worker to the broker for a result, or for an error that `consume` threw. `is_planned`: the
+/// handler failed on purpose.
 Answer answer_for(const Result& result, bool is_planned);
 Answer answer_for(const std::exception_ptr& error, bool is_planned);
 

@@ -13,7 +13,7 @@ namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace http::detail {
 
-/// What the consumer stores for a request.
+/// The answer that the consumer stores for a request.
 struct Kept {
   std::string answer;       ///< As `stored_form` makes it.
   bool rolls_back = false;  ///< The handler's SQL is rolled back: the delivery refuses the message.

@@ -78,7 +78,7 @@ std::string random_key() {
   return "without a key " + sha256_hex(text).substr(0, 32);
 }
 
-/// What a request asks of the consumer.
+/// The call of the consumer for a request.
 struct Call {
   Message message;
   std::string too_late = {};  ///< As `RequestKey::too_late`.
@@ -171,7 +171,7 @@ void Guard::Keep::operator()(Delivery& delivery, const std::function<Response()>
 
 namespace {
 
-/// What a request asks for, or the answer if the request has no valid message.
+/// Returns the call for a request, or the answer if the request has no valid message.
 template <class Impl>
 std::variant<Call, Response> call_or_answer(const Impl& guard, const Request& request) {
   std::size_t size = request.body.size();

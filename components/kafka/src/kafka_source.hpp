@@ -74,7 +74,7 @@ class KafkaSource final : public Source {
   Queue queue_;  ///< The consumer's queue. `wake` uses it to end a poll.
   std::optional<DeadLetterProducer> dead_letters_;
   Partitions partitions_;
-  std::vector<Incoming> taken_;  ///< What the running `poll` returns. A rewind inside `report` removes messages.
+  std::vector<Incoming> taken_;  ///< Messages that the running `poll` returns. A rewind inside `report` removes some.
   KeptMessages kept_;
   bool is_subscribed_ = false;
   bool was_assigned_ = false;             ///< The client has had an assignment, which may have been empty.

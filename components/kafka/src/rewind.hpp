@@ -49,7 +49,7 @@ class Rewind {
   /// of the partition, no message shows it.
   bool is_late(Time now) const { return is_asked() && sought_ && now - *sought_ >= std::chrono::seconds(10); }
 
-  /// What to do with the next message of the partition. It is not before the offset, see `Partitions::begins_again`.
+  /// Decides about the next message of the partition. It is not before the offset, see `Partitions::begins_again`.
   ///
   /// There may be no message at the offset any more, because of compaction or retention. Then the first message is the
   /// same one after two seeks.

@@ -120,7 +120,7 @@ class MysqlSession final : public Session {
 
   MysqlSessionTracker tracker_;  ///< Only for a pool.
   const bool pooled_;
-  Flavour flavour_;              ///< What the server can do.
+  Flavour flavour_;              ///< The capabilities of the server.
   unsigned long thread_id_ = 0;  ///< Pool: the id of the configured connection. 0: the session must not be used again.
   bool commit_sent_ = false;
   bool reads_committed_ = false;      ///< Pool: a read sees only committed rows, as far as we know the server.

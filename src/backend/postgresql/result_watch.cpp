@@ -26,7 +26,7 @@ bool begins_with_one_of(const std::array<std::string_view, N>& words, std::strin
   return std::ranges::any_of(words, [tag](std::string_view word) { return tag.starts_with(word); });
 }
 
-/// What the results of a connection have shown since `forget_results`.
+/// The facts that the results of a connection have shown since `forget_results`.
 class Watched {
  public:
   void take(const PGresult* result) noexcept {

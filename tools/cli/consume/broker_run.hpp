@@ -23,7 +23,7 @@ namespace txinbox::cli {
 /// line, which could look as if it were about another message.
 std::string problem_text(std::string_view name, std::string_view what);
 
-/// What keeps its order. By default, several workers order by the record key on Kafka, where producers choose the
+/// The order for `run`. By default, several workers order by the record key on Kafka, where producers choose the
 /// partition by it. On other brokers, a message can lack a record key, or have one that says nothing about its order.
 Order order_of(const ConsumeOptions& options);
 

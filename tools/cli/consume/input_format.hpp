@@ -5,7 +5,7 @@
 
 namespace txinbox::cli {
 
-/// What an invalid first line says about the whole input.
+/// The facts that an invalid first line shows about the whole input.
 struct InputFormat {
   std::string hint = {};           // the likely cause, and how to convert the input; empty if the cause is unknown
   bool is_not_json_lines = false;  // no line of the input is a message: a line can be a part of one that looks like one

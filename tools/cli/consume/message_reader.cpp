@@ -12,7 +12,7 @@
 namespace txinbox::cli {
 namespace {
 
-/// What `read` returns. An error in the body that does not concern the key is `Error` unreadable.
+/// Returns the result of `read`. An error in the body that does not concern the key is `Error` unreadable.
 template <class Read>
 auto readable(Read read) {
   try {

@@ -5,7 +5,7 @@
 
 namespace txinbox::sim {
 
-/// What differs from one database to another. docs/internals/simulation.md names the case that proves each line on the
+/// The differences between the databases. docs/internals/simulation.md names the case that proves each line on the
 /// real server.
 struct Personality {
   std::string_view name;

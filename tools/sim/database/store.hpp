@@ -51,7 +51,7 @@ using Version = std::optional<Values>;
 
 struct StoredRow {
   Version committed;
-  Version pending;                ///< What `writer` has written.
+  Version pending;                ///< The version that `writer` has written.
   Transaction* writer = nullptr;  ///< It has the lock of the row.
   std::uint64_t commit = 0;       ///< The number of the commit that has written `committed`.
 
@@ -168,7 +168,7 @@ class Store {
   static std::size_t changes(const Transaction& transaction) noexcept { return transaction.changes_.size(); }
   void undo_since(Transaction&, std::size_t changes) noexcept;
 
-  /// What an INSERT does if a row has the same key.
+  /// The behaviour of an INSERT if a row has the same key.
   enum class OnDuplicate { fail, ignore, replace };
 
   /// These change one row. `insert` returns false if it has ignored a duplicate.
@@ -184,7 +184,7 @@ class Store {
   /// Another server takes over, which lacks the commits since this time. It gives their numbers again.
   std::vector<LostRow> fail_over(SimTime since);
 
-  /// What `Dialect::open_writers` shows.
+  /// The open transactions, for `Dialect::open_writers`.
   const std::vector<Transaction*>& open() const noexcept { return open_; }
 
   /// The number of the running server. It grows with each start.

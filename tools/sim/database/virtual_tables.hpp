@@ -13,7 +13,7 @@
 
 namespace txinbox::sim {
 
-/// What the virtual tables of one connection need. It must outlive the connection.
+/// The state that the virtual tables of one connection need. It must outlive the connection.
 struct View {
   Store* store;
   Transaction* transaction = nullptr;  ///< Null: the statement sees what is committed.

@@ -29,7 +29,7 @@ class Answering final : public Workload {
   std::uint64_t deliveries() const noexcept override { return deliveries_; }
 
  private:
-  /// What the handler of a request does.
+  /// The behaviour of the handler of a request.
   enum class Act {
     succeeds,
     fails_at_first,

@@ -32,7 +32,7 @@ class Consuming final : public Workload {
   std::uint64_t deliveries() const noexcept override { return feed_.broker().deliveries(); }
 
  private:
-  /// What the handler of a message does.
+  /// The behaviour of the handler of a message.
   enum class Act {
     succeeds,
     fails_at_first,

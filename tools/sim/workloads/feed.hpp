@@ -37,7 +37,7 @@ class Feed {
   /// Whether a message of the lane may be stuck. Other lanes must go on.
   static bool may_be_stuck(std::size_t lane) noexcept { return lane % 2 == 0; }
 
-  /// What is not done. Without `stuck`, it leaves out the lanes, or the messages of a queue, that are stuck.
+  /// The work that is not done. Without `stuck`, it leaves out the lanes, or the messages of a queue, that are stuck.
   std::optional<Waiting> waiting(bool stuck) const;
 
  private:

@@ -33,7 +33,7 @@ class Publishing final : public Workload {
   std::uint64_t deliveries() const noexcept override { return deliveries_; }
 
  private:
-  /// What the receiver does with a message.
+  /// The behaviour of the receiver for a message.
   enum class Act {
     takes,
     rejects,    ///< Always: the message can never be published.
@@ -53,7 +53,7 @@ class Publishing final : public Workload {
   void produce(std::size_t producer, const std::stop_token&);
   Act draw_act() const;
 
-  /// What goes wrong now.
+  /// The faults that can happen now.
   ReceiverFaults faults() const { return world_.is_quiet ? ReceiverFaults() : world_.plan.receiver; }
 
   std::vector<PublishResult> receive(std::span<const OutgoingMessage>);
@@ -66,7 +66,7 @@ class Publishing final : public Workload {
 
   std::map<std::string, Expected> expected_;           ///< By the payload.
   std::map<std::string, std::string> payloads_;        ///< Of each id that was published.
-  std::map<std::string, std::size_t> last_positions_;  ///< What was published last for the first time.
+  std::map<std::string, std::size_t> last_positions_;  ///< The greatest published position of each sequence.
   std::set<std::string> stuck_sequences_;
   std::vector<std::size_t> made_;  ///< How many transactions each producer has committed.
   std::uint64_t deliveries_ = 0;

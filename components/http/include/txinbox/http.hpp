@@ -52,7 +52,7 @@ struct Part {
   std::string content = {};       ///< All of it.
 };
 
-/// What a client sent. An adapter must put all that the handler can see of the body into `body` or `parts`: another
+/// A client's request. An adapter must put all that the handler can see of the body into `body` or `parts`: another
 /// body under the same key is recognized by them.
 struct Request {
   std::string method;                ///< As "POST".
@@ -62,7 +62,7 @@ struct Request {
   std::vector<Part> parts = {};      ///< Of a multipart body. Empty if the server leaves it in `body`.
 };
 
-/// What the client gets.
+/// The answer that the client gets.
 struct Response {
   int status = 200;                  ///< 100 to 599.
   std::vector<Header> headers = {};  ///< In the order of the answer.
@@ -98,8 +98,8 @@ struct RequestKey {
   /// The key.
   std::string text;
 
-  /// What must be equal if the same key comes again. None: `whole_request`. `GuardOptions::fingerprint` comes before
-  /// both. `key_of_parameters` with pointers sets it to the values that are in the key.
+  /// The text that must be equal if the same key comes again. None: `whole_request`. `GuardOptions::fingerprint` comes
+  /// before both. `key_of_parameters` with pointers sets it to the values that are in the key.
   std::optional<std::string> fingerprint = {};
 
   /// Not empty: the handler does not run for this request. The request gets a stored answer if there is one, and
@@ -116,7 +116,7 @@ struct RequestKey {
 /// @threads any number, if the function allows it.
 class KeyOf {
  public:
-  /// What it holds.
+  /// The function that it holds.
   using Function = std::function<std::optional<RequestKey>(const Request&)>;
 
   /// Holds the function. `where` says where a client puts the key, such as "the header field Idempotency-Key". The
@@ -173,8 +173,8 @@ struct GuardOptions {
   /// Whether a request without a key gets 400. Otherwise its handler runs, in a transaction, each time.
   bool required = true;
 
-  /// What must be equal if the same key comes again; otherwise the client gets 422. Empty, the default: what the key
-  /// says (`RequestKey::fingerprint`), and `whole_request` if it says nothing.
+  /// Returns the text that must be equal if the same key comes again; otherwise the client gets 422. Empty, the
+  /// default: what the key says (`RequestKey::fingerprint`), and `whole_request` if it says nothing.
   std::function<std::string(const Request&)> fingerprint = {};
 
   /// For how long a stored answer counts (`Message::valid_for`). Zero: as long as the row is kept.
@@ -188,7 +188,7 @@ struct GuardOptions {
   /// The largest body of a request, in bytes. Of parts, their contents count together. A larger one gets 413.
   std::size_t max_request = 1024UL * 1024;
 
-  /// What happens to an answer that is larger than the consumer's `max_result`. False: the SQL is rolled back, and the
+  /// The treatment of an answer that is larger than the consumer's `max_result`. False: the SQL is rolled back, and the
   /// client gets 500. True: status and header fields are kept, and replayed without the body.
   bool keep_head = false;
 
@@ -295,7 +295,7 @@ class Guard {
     }
   }
 
-  /// What a handler's answer goes through inside the transaction.
+  /// Runs a handler inside the transaction, and keeps its answer.
   class Keep {
    public:
     explicit Keep(const Guard& guard);

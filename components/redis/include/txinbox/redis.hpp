@@ -89,7 +89,7 @@ std::shared_ptr<LeaseStore> open_redis(const RedisOptions& options);
 /// @errors `Error` invalid_argument for the URL.
 std::shared_ptr<LeaseStore> open_redis(std::string_view url);
 
-/// What makes this server forget leases and completed messages, or refuse to serve: for `txinbox doctor`.
+/// Finds what makes this server forget leases and completed messages, or refuse to serve: for `txinbox doctor`.
 ///
 /// @blocking for the connection and four replies, each at most `RedisOptions::timeout`.
 /// @errors   as the steps of the store of `open_redis`.

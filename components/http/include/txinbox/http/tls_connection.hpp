@@ -1,7 +1,7 @@
 #pragma once
 
 /// @file
-/// What `httplib_sender` needs from OpenSSL. A program that includes it needs not link libssl.
+/// The part of OpenSSL that `httplib_sender` needs. A program that includes this header need not link libssl.
 
 #include <cstddef>
 #include <string>
