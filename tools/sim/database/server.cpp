@@ -10,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include "sim/database/literals.hpp"
 #include "sim/database/sqlite_values.hpp"
 
 namespace txinbox::sim {
@@ -228,6 +229,10 @@ bool ServerSession::roll_back_to_savepoint(const std::string& name) {
 }
 
 void ServerSession::run_once(const std::string& sql, const Values& parameters, std::vector<Values>* rows) {
+  if (parameters.empty()) {
+    const ParameterizedSql parameterized = with_parameters(sql);
+    if (!parameterized.parameters.empty()) return run_once(parameterized.sql, parameterized.parameters, rows);
+  }
   sqlite3_stmt*& statement = tables_->statements[sql];
   if (statement == nullptr && sqlite3_prepare_v2(tables_->handle, sql.c_str(), -1, &statement, nullptr) != SQLITE_OK) {
     throw std::logic_error("the simulator cannot run " + sql + ": " + sqlite3_errmsg(tables_->handle));
@@ -241,10 +246,6 @@ void ServerSession::run_once(const std::string& sql, const Values& parameters, s
     for (int i = 0; i < sqlite3_column_count(statement); ++i) row.push_back(column_of(statement, i));
   }
   sqlite3_reset(statement);
-  if (parameters.empty()) {  // a text with literals does not come again
-    sqlite3_finalize(statement);
-    tables_->statements.erase(sql);
-  }
   if (view().error) std::rethrow_exception(std::exchange(view().error, nullptr));
   if (result != SQLITE_DONE)
     throw std::logic_error("the simulator cannot run " + sql + ": " + sqlite3_errmsg(tables_->handle));
