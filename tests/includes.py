@@ -2,7 +2,8 @@
 """Checks that each include of the sources goes down: from a module to a module in a lower layer. Checks also that only
 the modules backend and tables have statements that change rows.
 
-A module is a folder of src/, and the public headers that declare its contents. ARCHITECTURE.md describes the modules.
+A module is a folder of src/, and the public headers that declare its contents. The layers, and what the folders outside
+of the library may include, stand in the tables of ARCHITECTURE.md.
 
 Usage: includes.py [--list]
   --list  also lists the modules with their files and lines
@@ -15,19 +16,19 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
-# The modules of each layer, from the bottom to the top. Modules in one layer must not include each other.
-LAYERS = [
-    ["types"],
-    ["base"],
-    ["message", "telemetry", "backend"],
-    ["schema", "tables"],
-    ["pool"],
-    ["transaction", "retention", "admin", "outbox", "soci_adapter"],
-    ["consume"],
-    ["lease"],
-    ["run"],
-]
-LAYER = {module: layer for layer, modules in enumerate(LAYERS) for module in modules}
+ARCHITECTURE = (ROOT / "ARCHITECTURE.md").read_text()
+
+# The layer of each module: the table of ARCHITECTURE.md. Modules in one layer must not include each other.
+LAYER = {name: int(layer) for layer, name in re.findall(r"^\| (\d+) \| `(\w+)` \|", ARCHITECTURE, re.MULTILINE)}
+
+
+def may_include(folder):
+    """The internal headers and modules that a folder outside the library may include: its row in ARCHITECTURE.md."""
+    row = re.search(rf"^\| `{folder}` \|.*\| (.*) \|$", ARCHITECTURE, re.MULTILINE)[1]
+    for name in re.findall(r"`([^`]+)`", row):
+        begin, *several = re.split("[{}]", name)
+        yield from [begin + one + several[1] for one in several[0].split(",")] if several else [name]
+
 
 # The public headers of each module. txinbox.hpp includes all of them.
 PUBLIC = {
@@ -48,41 +49,7 @@ PUBLIC = {
 }
 MODULE_OF_PUBLIC = {header: module for module, headers in PUBLIC.items() for header in headers.split()}
 
-# The internal headers that a folder outside the library may include.
-TOOLS = {
-    "tools/console": [
-        "base/one_line.hpp",
-        "base/url.hpp",
-        "base/utf8.hpp",
-        "backend/database.hpp",
-        "backend/registry.hpp",
-        "soci_adapter/soci_connection.hpp",
-    ],
-    "tools/cli": [
-        "base/one_line.hpp",
-        "message",
-        "backend/database.hpp",
-        "backend/error_classification.hpp",
-        "backend/native_connection.hpp",
-        "backend/registry.hpp",
-        "backend/user_sql.hpp",
-        "run/delivery_key.hpp",
-        "soci_adapter/soci_connection.hpp",
-    ],
-    "tools/sim": [
-        "backend/database.hpp",
-        "backend/dialect.hpp",
-        "backend/registry.hpp",
-        "backend/session.hpp",
-        "pool/pool_state.hpp",
-    ],
-    "tools/torture": [
-        "message",
-        "backend/database.hpp",
-        "backend/registry.hpp",
-        "soci_adapter/soci_connection.hpp",
-    ],
-}
+TOOLS = {folder: list(may_include(folder)) for folder in ("tools/console", "tools/cli", "tools/sim", "tools/torture")}
 
 # The adapter to SOCI. Nothing else of the library includes SOCI's headers.
 SOCI = re.compile(r"include/txinbox/soci/.*|src/(soci_adapter/.*|backend/[^/]+/(soci_database|tls)\.cpp)")
@@ -94,8 +61,8 @@ WRITERS = ["backend", "tables"]
 # The files that may include CLI11. The tests and the benchmarks may, too.
 CLI11 = ["tools/console/command.cpp", "tools/sim/main.cpp", "tools/torture/main.cpp", "tools/torture/options.cpp"]
 
-# What components/shared may include of the library.
-SHARED = ["txinbox/error.hpp", "txinbox/outbox.hpp", "txinbox/source.hpp"]
+# The headers of the library that components/shared may include.
+SHARED = [f"txinbox/{header}" for header in may_include("components/shared")]
 
 INCLUDE = re.compile(r'^#include (?:"([^"]+)"|<(txinbox/[^>]+)>)', re.MULTILINE)
 
@@ -121,7 +88,7 @@ def complaints():
             continue
         module = MODULE_OF_PUBLIC[path.stem] if name.startswith("include/") else path.relative_to(ROOT / "src").parts[0]
         if module not in LAYER:
-            yield f"{name}: no such module in tests/includes.py"
+            yield f"{name}: no such module in ARCHITECTURE.md"
             continue
         text = path.read_text()
         if "#include <soci/" in text and not SOCI.fullmatch(name):
@@ -168,7 +135,7 @@ def complaints_about_components():
 
 
 def list_modules():
-    for module in [r for layer in LAYERS for r in layer]:
+    for module in sorted(LAYER, key=LAYER.get):
         paths = sources(f"src/{module}")
         lines = [len(p.read_text().splitlines()) for p in paths]
         print(f"{LAYER[module]} {module:12} {len(paths):4} files {sum(lines):6} lines, longest {max(lines, default=0)}")
