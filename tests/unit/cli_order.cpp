@@ -2,8 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include "cli/brokers.hpp"
 #include "cli/consume/broker_run.hpp"
-#include "cli/consume/open_source.hpp"
 
 namespace txinbox::cli {
 namespace {

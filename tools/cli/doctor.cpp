@@ -5,8 +5,8 @@
 
 #include <txinbox/inspect.hpp>
 
+#include "cli/brokers.hpp"
 #include "cli/help_text.hpp"
-#include "cli/redis_doctor.hpp"
 #include "cli/subcommands.hpp"
 #include "console/database_option.hpp"
 #include "console/exit_status.hpp"
@@ -45,7 +45,7 @@ std::string as_table(const std::vector<Finding>& findings) {
 }
 
 std::vector<Finding> findings_of(const DatabaseOption& database) {
-  if (const std::string url = database.url(); is_redis_url(url)) return diagnose_redis_at(url);
+  if (const std::string url = database.url(); names_lease_server(url)) return diagnose_lease_server(url);
   auto pool = open_for_reading(database);
   auto connection = pool.acquire();
   return diagnose(connection.session());

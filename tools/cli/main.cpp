@@ -7,10 +7,8 @@
 #include <txinbox/lease_store_error.hpp>
 
 #include "base/one_line.hpp"
+#include "cli/brokers.hpp"
 #include "cli/command_line.hpp"
-#include "cli/consume/open_source.hpp"
-#include "cli/redis_doctor.hpp"
-#include "cli/relay/open_publisher.hpp"
 #include "cli/subcommands.hpp"
 #include "console/database_option.hpp"
 #include "console/describe_error.hpp"
@@ -57,15 +55,12 @@ int main(int argc, char** argv) {
 
   // The check is before the parser, because the parser's errors repeat words that it does not know.
   for (int i = 1; i < argc; ++i) {
-    if (!is_url_with_password(argv[i]) && !is_source_url_with_password(argv[i]) &&
-        !is_redis_url_with_password(argv[i]) && !is_publisher_url_with_password(argv[i])) {
-      continue;
-    }
+    if (!is_url_with_password(argv[i]) && !is_broker_url_with_password(argv[i])) continue;
     message(
         "txinbox: the command line contains a URL with a password, which every user of this machine can read; put a "
         "database's URL into the environment variable TXINBOX_DB, or the password into ~/.my.cnf or ~/.pgpass; "
-        "the password of a broker, of Redis or of a webhook belongs into TXINBOX_KAFKA_PASSWORD, "
-        "TXINBOX_RABBITMQ_PASSWORD, TXINBOX_ROCKETMQ_SECRET, TXINBOX_REDIS_PASSWORD or TXINBOX_HTTP_AUTHORIZATION");
+        "the password of a broker, of Redis or of a webhook belongs into " +
+        password_variables());
     return exit_usage;
   }
 

@@ -10,10 +10,10 @@
 
 #include "backend/database.hpp"
 #include "backend/user_sql.hpp"
+#include "cli/brokers.hpp"
 #include "cli/consume/broker_run.hpp"
 #include "cli/consume/consume_run.hpp"
 #include "cli/consume/input_file.hpp"
-#include "cli/consume/open_source.hpp"
 #include "cli/help_text.hpp"
 #include "cli/sql/check_sql.hpp"
 #include "cli/sql/prepared_script.hpp"

@@ -14,8 +14,8 @@
 #include <txinbox/result.hpp>
 
 #include "base/one_line.hpp"
+#include "cli/brokers.hpp"
 #include "cli/help_text.hpp"
-#include "cli/relay/open_publisher.hpp"
 #include "cli/relay/program_publisher.hpp"
 #include "cli/subcommands.hpp"
 #include "console/database_option.hpp"
