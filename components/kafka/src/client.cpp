@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <future>
 #include <string_view>
+#include <thread>
 #include <utility>
 
 #include <regex.h>
@@ -142,6 +144,20 @@ Conf make_consumer_conf(const KafkaOptions& own_options) {
   set(conf.get(), "enable.partition.eof", "true");  // for `SourceStatus::at_end`
   return conf;
 }
+
+bool destroy_within(std::chrono::milliseconds longest, rd_kafka_t* client) noexcept {
+  try {
+    std::packaged_task<void()> destroy(
+        [client] { rd_kafka_destroy_flags(client, RD_KAFKA_DESTROY_F_NO_CONSUMER_CLOSE); });
+    const std::future<void> destroyed = destroy.get_future();
+    std::thread(std::move(destroy)).detach();
+    return destroyed.wait_for(longest) == std::future_status::ready;
+  } catch (...) {  // there is no memory, or no thread: the client stays until the process ends
+    return false;
+  }
+}
+
+void DestroyClient::operator()(rd_kafka_t* client) const noexcept { destroy_within(3s, client); }
 
 Client make_client(rd_kafka_type_t type, Conf conf) {
   std::array<char, 512> text{};

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <memory>
 #include <string>
 
@@ -18,13 +19,18 @@ struct DestroyConf {
 };
 using Conf = std::unique_ptr<rd_kafka_conf_t, DestroyConf>;
 
-/// `KafkaSource::close` must close a consumer first. Otherwise its destruction may wait for the broker.
+/// Destroys a client on a thread of its own, and waits for the end of that for 3 s at most. `KafkaSource::close` must
+/// close a consumer first. Otherwise its destruction may wait for the broker.
+///
+/// In librdkafka 2.0.2, the destruction of a consumer can wait for ever: its main thread then runs in a loop. This was
+/// seen after several rebalances in a row. Such a client stays until the process ends.
 struct DestroyClient {
-  void operator()(rd_kafka_t* client) const noexcept {
-    rd_kafka_destroy_flags(client, RD_KAFKA_DESTROY_F_NO_CONSUMER_CLOSE);
-  }
+  void operator()(rd_kafka_t* client) const noexcept;
 };
 using Client = std::unique_ptr<rd_kafka_t, DestroyClient>;
+
+/// The same, for at most this time. Returns whether the client is destroyed.
+bool destroy_within(std::chrono::milliseconds longest, rd_kafka_t* client) noexcept;
 
 struct DestroyQueue {
   void operator()(rd_kafka_queue_t* queue) const noexcept { rd_kafka_queue_destroy(queue); }

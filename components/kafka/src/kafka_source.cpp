@@ -291,7 +291,7 @@ void KafkaSource::close() noexcept {
 
 /// Destroys the queue first, because the destruction of the client waits until its queue is destroyed. A client that
 /// cannot be destroyed stays until the process ends. It has left the group. If a topic was deleted under the client,
-/// the destruction can wait for ever (seen with librdkafka 2.0.2).
+/// the destruction waits for ever (seen with librdkafka 2.0.2), so it is not begun.
 void KafkaSource::forget_client() {
   {
     const std::lock_guard lock(mutex_);

@@ -1,5 +1,6 @@
 // Failing requests, with librdkafka's mock cluster: a test cannot make a real broker fail.
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <optional>
@@ -14,6 +15,7 @@
 #include <soci/soci.h>
 #include <txinbox/txinbox.hpp>
 
+#include "client.hpp"
 #include "failing_firsts.hpp"
 #include "mock_cluster.hpp"
 #include "publisher.hpp"
@@ -171,6 +173,25 @@ TEST_CASE("Kafka: a source is at its end when it has its partitions and no messa
 }
 
 // librdkafka before 2.3.0 aborts the process if such a client is destroyed.
+/// The client's threads wait in its log while this is true.
+std::atomic<bool> log_waits = false;
+
+TEST_CASE("Kafka: the destruction of a client is bounded") {
+  const auto make = [] {
+    kafka::Conf conf(rd_kafka_conf_new());
+    kafka::set(conf.get(), "debug", "all");
+    rd_kafka_conf_set_log_cb(conf.get(),
+                             [](const rd_kafka_t*, int, const char*, const char*) { log_waits.wait(true); });
+    return kafka::make_client(RD_KAFKA_PRODUCER, std::move(conf)).release();
+  };
+  CHECK(kafka::destroy_within(1min, make()));
+  rd_kafka_t* const kept = make();
+  log_waits = true;
+  CHECK_FALSE(kafka::destroy_within(100ms, kept));
+  log_waits = false;
+  log_waits.notify_all();
+}
+
 TEST_CASE("Kafka: a consumer that has joined and has no assignment yet can leave") {
   MockCluster cluster;
   cluster.create("orders");
