@@ -5,7 +5,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
+#include <optional>
+#include <stop_token>
 #include <string>
 #include <vector>
 
