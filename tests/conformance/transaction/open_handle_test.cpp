@@ -98,15 +98,29 @@ std::vector<Way> mysql_ways() {
   };
 }
 
+using Statement = std::unique_ptr<sqlite3_stmt, decltype(&sqlite3_finalize)>;
+
+/// The statements of SQLite that are left open.
+std::vector<Statement>& left_open() {
+  static std::vector<Statement> all;
+  return all;
+}
+
+/// Finalizes them before the connection is closed. SQLite does not close a connection that has statements.
+struct FinalizesStatements {
+  FinalizesStatements() = default;
+  ~FinalizesStatements() { left_open().clear(); }
+  FinalizesStatements(const FinalizesStatements&) = delete;
+  FinalizesStatements& operator=(const FinalizesStatements&) = delete;
+};
+
 std::vector<Way> sqlite3_ways() {
-  using Statement = std::unique_ptr<sqlite3_stmt, decltype(&sqlite3_finalize)>;
-  const auto kept = std::make_shared<std::vector<Statement>>();  // a connection stays until its statements are gone
   return {
       {"a statement that was not reset",
-       [kept](const NativeHandle& handle) {
+       [](const NativeHandle& handle) {
          sqlite3_stmt* statement = nullptr;
          sqlite3_prepare_v2(handle.sqlite3(), "select n from seq", -1, &statement, nullptr);
-         kept->emplace_back(statement, sqlite3_finalize);
+         left_open().emplace_back(statement, sqlite3_finalize);
          sqlite3_step(statement);
        },
        Way::End::harmless},
@@ -199,6 +213,7 @@ TEST_CASE("whatever a handler leaves open on its handle, the message ends, and t
   int number = 0;
   for (const Way& way : ways()) {
     Pool pool = db.pool(1);
+    const FinalizesStatements finalizes;
     TxConsumer consumer(pool, "pool" + std::to_string(++number));
     check_way(way, db, consumer, true);
   }
@@ -210,6 +225,7 @@ TEST_CASE("whatever a handler leaves open on the caller's connection, the messag
   int number = 0;
   for (const Way& way : ways()) {
     const auto session = db.session();
+    const FinalizesStatements finalizes;
     TxConsumer consumer(*session, "session" + std::to_string(++number));
     // The next message is refused until the caller has read the result.
     const bool is_refused = on_mysql() || way.end == Way::End::loses_connection;
@@ -224,6 +240,7 @@ TEST_CASE("whatever is left open on a connection that is given back, the pool's 
   for (const Way& way : ways()) {
     CAPTURE(way.name);
     Pool pool = db.pool(1);
+    const FinalizesStatements finalizes;
     {
       auto connection = pool.acquire();
       way.leave(native_handle(connection.session()));
@@ -242,6 +259,7 @@ TEST_CASE("a handler of a set that leaves its handle open loses no message and d
     CAPTURE(way.name);
     db.run("delete from effect");
     Pool pool = db.pool(1);
+    const FinalizesStatements finalizes;
     TxConsumer consumer(pool, "set" + std::to_string(++number));
     const BatchHandler leaves = [&](soci::session& sql, std::span<Delivery> deliveries) {
       for (Delivery& each : deliveries) add_key(sql, each);
