@@ -39,87 +39,77 @@ using OpenSource = std::unique_ptr<Source> (*)(const std::string& url, const std
 using OpenPublisher = Publisher (*)(const std::string& url, std::chrono::milliseconds timeout);
 using Diagnose = std::vector<Finding> (*)(const std::string& url);
 
+/// The calls of a component. If it is not built in, they are null.
 struct Calls {
-  bool are_built_in = false;
   OpenSource open_source = nullptr;
   OpenPublisher open_publisher = nullptr;
   Diagnose diagnose = nullptr;
+
+  bool are_built_in() const noexcept {
+    return open_source != nullptr || open_publisher != nullptr || diagnose != nullptr;
+  }
 };
 
+/// The publisher with the options of the URL and this time-out.
+template <auto read_options, auto open>
+Publisher open_with_timeout(const std::string& url, std::chrono::milliseconds timeout) {
+  auto options = read_options(url);
+  options.timeout = timeout;
+  return open(options);
+}
+
 #ifdef TXINBOX_CLI_KAFKA
-constexpr Calls kafka{.are_built_in = true,
-                      .open_source =
-                          [](const std::string& url, const std::string& dead_letters, std::size_t) {
-                            KafkaOptions options = kafka_options_from_url(url);
-                            if (!dead_letters.empty()) options.dead_letters = dead_letters;
-                            return open_kafka(options);
-                          },
-                      .open_publisher =
-                          [](const std::string& url, std::chrono::milliseconds timeout) {
-                            KafkaPublisherOptions options = kafka_publisher_options_from_url(url);
-                            options.timeout = timeout;
-                            return kafka_publisher(options);
-                          }};
+std::unique_ptr<Source> open_kafka_source(const std::string& url, const std::string& dead_letters, std::size_t) {
+  KafkaOptions options = kafka_options_from_url(url);
+  if (!dead_letters.empty()) options.dead_letters = dead_letters;
+  return open_kafka(options);
+}
+constexpr Calls kafka{.open_source = open_kafka_source,
+                      .open_publisher = open_with_timeout<kafka_publisher_options_from_url, kafka_publisher>};
 #else
 constexpr Calls kafka{};
 #endif
 
 #ifdef TXINBOX_CLI_RABBITMQ
-constexpr Calls rabbitmq{.are_built_in = true,
-                         .open_source =
-                             [](const std::string& url, const std::string& dead_letters, std::size_t held) {
-                               RabbitMqOptions options = rabbitmq_options_from_url(url);
-                               if (!dead_letters.empty()) options.dead_letters = dead_letters;
-                               if (options.prefetch == RabbitMqOptions().prefetch) {
-                                 options.prefetch = std::max(options.prefetch, prefetch_for(held));
-                               }
-                               return open_rabbitmq(options);
-                             },
-                         .open_publisher =
-                             [](const std::string& url, std::chrono::milliseconds timeout) {
-                               RabbitMqPublisherOptions options = rabbitmq_publisher_options_from_url(url);
-                               options.timeout = timeout;
-                               return rabbitmq_publisher(options);
-                             }};
+std::unique_ptr<Source> open_rabbitmq_source(const std::string& url, const std::string& dead_letters,
+                                             std::size_t held) {
+  RabbitMqOptions options = rabbitmq_options_from_url(url);
+  if (!dead_letters.empty()) options.dead_letters = dead_letters;
+  if (options.prefetch == RabbitMqOptions().prefetch) options.prefetch = std::max(options.prefetch, prefetch_for(held));
+  return open_rabbitmq(options);
+}
+constexpr Calls rabbitmq{.open_source = open_rabbitmq_source,
+                         .open_publisher = open_with_timeout<rabbitmq_publisher_options_from_url, rabbitmq_publisher>};
 #else
 constexpr Calls rabbitmq{};
 #endif
 
 #ifdef TXINBOX_CLI_ROCKETMQ
-constexpr Calls rocketmq{
-    .are_built_in = true,
-    .open_source =
-        [](const std::string& url, const std::string& dead_letters, std::size_t) {
-          if (!dead_letters.empty()) {
-            throw UsageError(
-                "--dead-letters is not for RocketMQ: the broker has a dead-letter queue for each group, %DLQ%GROUP");
-          }
-          return open_rocketmq(rocketmq_options_from_url(url));
-        },
-    .open_publisher =
-        [](const std::string& url, std::chrono::milliseconds timeout) {
-          RocketMqPublisherOptions options = rocketmq_publisher_options_from_url(url);
-          options.timeout = timeout;
-          return rocketmq_publisher(options);
-        }};
+std::unique_ptr<Source> open_rocketmq_source(const std::string& url, const std::string& dead_letters, std::size_t) {
+  if (!dead_letters.empty()) {
+    throw UsageError(
+        "--dead-letters is not for RocketMQ: the broker has a dead-letter queue for each group, %DLQ%GROUP");
+  }
+  return open_rocketmq(rocketmq_options_from_url(url));
+}
+constexpr Calls rocketmq{.open_source = open_rocketmq_source,
+                         .open_publisher = open_with_timeout<rocketmq_publisher_options_from_url, rocketmq_publisher>};
 #else
 constexpr Calls rocketmq{};
 #endif
 
 #ifdef TXINBOX_CLI_HTTP
-constexpr Calls webhook{.are_built_in = true,
-                        .open_publisher = [](const std::string& url, std::chrono::milliseconds timeout) {
-                          HttpPublisherOptions options = http_publisher_options_from_url(url);
-                          options.timeout = timeout;
-                          return http_publisher(options, http::httplib_sender(options));
-                        }};
+Publisher open_webhook(const HttpPublisherOptions& options) {
+  return http_publisher(options, http::httplib_sender(options));
+}
+constexpr Calls webhook{.open_publisher = open_with_timeout<http_publisher_options_from_url, open_webhook>};
 #else
 constexpr Calls webhook{};
 #endif
 
 #ifdef TXINBOX_CLI_REDIS
-constexpr Calls redis{.are_built_in = true,
-                      .diagnose = [](const std::string& url) { return diagnose_redis(redis_options_from_url(url)); }};
+std::vector<Finding> diagnose_redis_at(const std::string& url) { return diagnose_redis(redis_options_from_url(url)); }
+constexpr Calls redis{.diagnose = diagnose_redis_at};
 #else
 constexpr Calls redis{};
 #endif
@@ -182,7 +172,7 @@ const Calls& calls_of(std::string_view url, Use use, std::string_view what) {
   if (server == nullptr || !server->has(use)) {
     throw UsageError(fmt::format("{}: the URL must begin with {}", what, schemes_to(use)));
   }
-  if (!server->calls.are_built_in) {
+  if (!server->calls.are_built_in()) {
     std::string option(server->component);
     std::ranges::transform(option, option.begin(), [](unsigned char c) { return std::toupper(c); });
     throw UsageError(fmt::format("this txinbox was built without {}: build it with -DTXINBOX_WITH_{}=ON",
@@ -237,8 +227,8 @@ std::vector<Finding> diagnose_lease_server(const std::string& url) {
 }
 
 bool is_broker_url_with_password(std::string_view argument) {
-  if (argument.starts_with("-")) argument.remove_prefix(std::min(argument.find('='), argument.size() - 1) + 1);
-  return find_server(argument) != nullptr && holds_password(argument);
+  const auto value = value_of_argument(argument);
+  return find_server(value) != nullptr && holds_password(value);
 }
 
 std::string password_variables() {

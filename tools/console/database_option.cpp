@@ -89,13 +89,15 @@ bool holds_password(std::string_view url) {
   return false;
 }
 
+std::string_view value_of_argument(std::string_view argument) {
+  if (!argument.starts_with("-")) return argument;
+  const auto equals = argument.find('=');
+  return equals == std::string_view::npos ? std::string_view() : argument.substr(equals + 1);
+}
+
 bool is_url_with_password(std::string_view argument) {
-  if (argument.starts_with("-")) {
-    const auto equals = argument.find('=');
-    if (equals == std::string_view::npos) return false;
-    argument.remove_prefix(equals + 1);
-  }
-  return backend::is_url_scheme(scheme_of(argument)) && holds_password(argument);
+  const auto value = value_of_argument(argument);
+  return backend::is_url_scheme(scheme_of(value)) && holds_password(value);
 }
 
 void DatabaseOption::add_to(Command command) {

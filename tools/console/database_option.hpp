@@ -21,6 +21,10 @@ namespace txinbox::cli {
 /// it is not sure, it returns true.
 bool holds_password(std::string_view url);
 
+/// Returns the value in a word of the command line: VALUE of --name=VALUE, the whole word if it is no option, and else
+/// an empty text.
+std::string_view value_of_argument(std::string_view argument);
+
 /// Whether a word of the command line is a database URL with a password. It need not be the value of --db.
 bool is_url_with_password(std::string_view argument);
 
