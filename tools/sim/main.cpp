@@ -146,7 +146,7 @@ int main(int argc, char** argv) {
     const auto choose = [&options, name = each.name](std::size_t value) { options.sizes[name] = value; };
     app.add_option_function<std::size_t>(fmt::format("--{}", each.name), choose,
                                          fmt::format("{}, instead of what the seed says", each.text))
-        ->check(CLI::Range(each.least, std::size_t{1'000'000}));
+        ->check(CLI::Range(each.least(), std::size_t{1'000'000}));
   }
   try {
     app.parse(argc, argv);

@@ -49,18 +49,18 @@ constexpr auto names = [] {
 }();
 
 constexpr auto sizes = std::to_array<PlanSize>({
-    {"messages", "messages for consumers", &Plan::messages, 0},
-    {"leased", "messages for consumers under a lease", &Plan::leased, 0},
-    {"produced", "transactions of producers", &Plan::produced, 0},
-    {"requests", "HTTP requests", &Plan::requests, 0},
-    {"consumers", "services that consume in transactions", &Plan::consumers, 0},
-    {"leasers", "services that consume under leases", &Plan::leasers, 0},
-    {"relays", "services that publish the outbox", &Plan::relays, 0},
-    {"producers", "services that add messages to the outbox", &Plan::producers, 0},
-    {"servers", "services that answer HTTP requests", &Plan::servers, 0},
-    {"workers", "workers of a service", &Plan::workers, 1},
-    {"batch", "the most messages of a transaction", &Plan::batch, 1},
-    {"lanes", "lanes of each broker", &Plan::lanes, 1},
+    {"messages", "messages for consumers", &Plan::messages, "consuming"},
+    {"leased", "messages for consumers under a lease", &Plan::leased, "leasing"},
+    {"produced", "transactions of producers", &Plan::produced, "publishing"},
+    {"requests", "HTTP requests", &Plan::requests, "answering"},
+    {"consumers", "services that consume in transactions", &Plan::consumers, "consuming"},
+    {"leasers", "services that consume under leases", &Plan::leasers, "leasing"},
+    {"relays", "services that publish the outbox", &Plan::relays, "publishing"},
+    {"producers", "services that add messages to the outbox", &Plan::producers, "publishing"},
+    {"servers", "services that answer HTTP requests", &Plan::servers, "answering"},
+    {"workers", "workers of a service", &Plan::workers, ""},
+    {"batch", "the most messages of a transaction", &Plan::batch, ""},
+    {"lanes", "lanes of each broker", &Plan::lanes, ""},
 });
 
 }  // namespace
@@ -172,13 +172,5 @@ std::string Plan::text() const {
 std::span<const std::string_view> fault_names() noexcept { return names; }
 
 std::span<const PlanSize> plan_sizes() noexcept { return sizes; }
-
-std::span<const std::vector<std::size_t Plan::*>> kinds_of_work() {
-  static const std::vector<std::vector<std::size_t Plan::*>> kinds{{&Plan::consumers, &Plan::messages},
-                                                                   {&Plan::relays, &Plan::producers, &Plan::produced},
-                                                                   {&Plan::leasers, &Plan::leased},
-                                                                   {&Plan::servers, &Plan::requests}};
-  return kinds;
-}
 
 }  // namespace txinbox::sim

@@ -5,7 +5,6 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "sim/broker.hpp"
 #include "sim/database/personality.hpp"
@@ -101,11 +100,11 @@ struct PlanSize {
   std::string_view name;
   std::string_view text;  ///< The thing that it counts.
   std::size_t Plan::*member;
-  std::size_t least;  ///< A world can have fewer only if it has no such work.
+  std::string_view work;  ///< The kind of work that it belongs to, if it is not one of all worlds.
+
+  /// A world without the kind of work has 0.
+  std::size_t least() const noexcept { return work.empty() ? 1 : 0; }
 };
 std::span<const PlanSize> plan_sizes() noexcept;
-
-/// The sizes of each kind of work. If all of them are 0, the world has none of it.
-std::span<const std::vector<std::size_t Plan::*>> kinds_of_work();
 
 }  // namespace txinbox::sim

@@ -12,6 +12,8 @@
 #include <cstdio>
 #include <cstring>
 #include <limits>
+#include <set>
+#include <string_view>
 #include <system_error>
 #include <utility>
 
@@ -144,9 +146,14 @@ Plan Runner::shrink(Plan plan, const std::string& problem) {
     plan = smaller;
     return true;
   };
-  for (const auto& sizes : kinds_of_work()) {
+  std::set<std::string_view> kinds_of_work;
+  for (const PlanSize& size : plan_sizes()) kinds_of_work.insert(size.work);
+  kinds_of_work.erase("");
+  for (const std::string_view work : kinds_of_work) {
     Plan smaller = plan;
-    for (const auto member : sizes) smaller.*member = 0;
+    for (const PlanSize& size : plan_sizes()) {
+      if (size.work == work) smaller.*size.member = 0;
+    }
     if (smaller != plan) (void)keep_if_fails(smaller);
   }
   for (const std::string_view name : fault_names()) {
@@ -155,7 +162,7 @@ Plan Runner::shrink(Plan plan, const std::string& problem) {
     if (smaller != plan) (void)keep_if_fails(smaller);
   }
   for (const PlanSize& size : plan_sizes()) {
-    while (plan.*size.member > size.least) {
+    while (plan.*size.member > size.least()) {
       Plan smaller = plan;
       smaller.*size.member /= 2;
       if (!keep_if_fails(smaller)) break;

@@ -5,6 +5,8 @@
 #include <stdexcept>
 #include <utility>
 
+#include "base/hex.hpp"
+
 namespace txinbox::sim {
 
 namespace {
@@ -34,14 +36,6 @@ std::string unquoted(std::string_view quoted) {
   return text;
 }
 
-std::string from_hex(std::string_view digits) {
-  std::string bytes;
-  for (std::size_t at = 0; at + 1 < digits.size(); at += 2) {
-    bytes += static_cast<char>(std::stoi(std::string(digits.substr(at, 2)), nullptr, 16));
-  }
-  return bytes;
-}
-
 Value number_of(const std::string& digits) {
   if (std::ranges::all_of(digits, is_digit)) return {.type = Value::Type::integer, .integer = std::stoll(digits)};
   return {.type = Value::Type::real, .real = std::stod(digits)};
@@ -68,7 +62,7 @@ ParameterizedSql with_parameters(std::string_view sql) {
       result.sql += text();
     } else if ((c == 'x' || c == 'X') && at + 1 < sql.size() && sql[at + 1] == '\'') {
       at = end_of_quoted(sql, at + 1);
-      add({.type = Value::Type::blob, .bytes = from_hex(text().substr(2, text().size() - 3))});
+      add({.type = Value::Type::blob, .bytes = detail::from_hex(text().substr(2, text().size() - 3))});
     } else if (is_digit(c)) {
       while (at < sql.size() && (is_digit(sql[at]) || sql[at] == '.')) ++at;
       add(number_of(std::string(text())));

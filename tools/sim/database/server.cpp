@@ -229,10 +229,6 @@ bool ServerSession::roll_back_to_savepoint(const std::string& name) {
 }
 
 void ServerSession::run_once(const std::string& sql, const Values& parameters, std::vector<Values>* rows) {
-  if (parameters.empty()) {
-    const ParameterizedSql parameterized = with_parameters(sql);
-    if (!parameterized.parameters.empty()) return run_once(parameterized.sql, parameterized.parameters, rows);
-  }
   sqlite3_stmt*& statement = tables_->statements[sql];
   if (statement == nullptr && sqlite3_prepare_v2(tables_->handle, sql.c_str(), -1, &statement, nullptr) != SQLITE_OK) {
     throw std::logic_error("the simulator cannot run " + sql + ": " + sqlite3_errmsg(tables_->handle));
@@ -252,6 +248,10 @@ void ServerSession::run_once(const std::string& sql, const Values& parameters, s
 }
 
 std::size_t ServerSession::run(const std::string& sql, const Values& parameters, std::vector<Values>* rows) {
+  if (parameters.empty()) {
+    const ParameterizedSql parameterized = with_parameters(sql);
+    if (!parameterized.parameters.empty()) return run(parameterized.sql, parameterized.parameters, rows);
+  }
   refuse_aborted();
   const bool is_alone = !has_transaction();
   const bool is_read = sql.starts_with("SELECT");
