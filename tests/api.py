@@ -40,15 +40,15 @@ def signature(member):
 
 
 class Api:
-    """What the headers declare. An option is a member of a struct of options; other structs have variables."""
+    """The declarations of the headers. An option is a member of a struct of options; other structs have variables."""
 
     def __init__(self):
         self.lines = collections.defaultdict(list)  # of each header: (line, depth, text)
         self.counts = collections.Counter()
 
-    def add(self, element, text, depth, line=None):
+    def add(self, element, text, depth):
         location = element.find("location")
-        self.lines[location.get("file")].append((line or int(location.get("line")), depth, text))
+        self.lines[location.get("file")].append((int(location.get("line")), depth, text))
 
     def add_member(self, member, depth, is_option):
         kind = member.get("kind")
