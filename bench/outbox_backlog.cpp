@@ -83,7 +83,7 @@ class PacedRelay {
       : batch_(batch),
         begun_(Clock::now()),
         relay_(pool, [this](std::span<const OutgoingMessage> messages) { return publish(messages); },
-               {.batch = batch, .observer = [this](const RelayEvent& event) { observe(event); }}) {
+               {.batch = batch, .listeners = {on_event([this](const RelayEvent& event) { observe(event); })}}) {
     wait_for(1);
     first_ = std::exchange(times_, {}).front();
   }

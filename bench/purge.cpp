@@ -45,7 +45,7 @@ class Purging {
           try {
             bind_to(cpu);
             removed_ = purge(sql, std::chrono::hours(24),
-                             {.duty = duty, .stop = stop, .observer = [this](const Event&) { begun(); }});
+                             {.duty = duty, .stop = stop, .listeners = {on_event([this](const Event&) { begun(); })}});
           } catch (...) {
             error_ = std::current_exception();
           }

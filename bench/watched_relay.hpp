@@ -27,12 +27,12 @@ class WatchedRelay {
 
  private:
   RelayOptions watched(RelayOptions options) {
-    options.observer = [this](const RelayEvent& event) {
+    options.listeners = {on_event([this](const RelayEvent& event) {
       const std::lock_guard lock(mutex_);
       if (event.type == RelayEventType::published) published_ += static_cast<long long>(event.messages);
       if (event.type == RelayEventType::error && !error_) error_ = event.error;
       changed_.notify_all();
-    };
+    })};
     return options;
   }
 

@@ -2,8 +2,8 @@
 //
 // Usage: metrics [URL]      (by default sqlite:orders.db)
 
-#include <functional>
 #include <iostream>
+#include <memory>
 #include <string>
 
 #include <soci/soci.h>
@@ -16,9 +16,9 @@ struct Response {
 };
 
 // docs/operations/watching.md: metrics
-txinbox::Metrics metrics;  // outlives the consumers
+const auto metrics = std::make_shared<txinbox::Metrics>();
 
-Response serve_metrics() { return {std::string(txinbox::Metrics::content_type), metrics.text()}; }
+Response serve_metrics() { return {std::string(txinbox::Metrics::content_type), metrics->text()}; }
 
 int main(int argc, char** argv) {
   auto pool = txinbox::open_pool(argc > 1 ? argv[1] : "sqlite:orders.db");
@@ -26,8 +26,9 @@ int main(int argc, char** argv) {
     auto connection = pool.acquire();
     txinbox::migrate(connection);
   }
-  // docs/operations/watching.md: the observer
-  txinbox::TxConsumer consumer(pool, "order-service", {.observer = std::ref(metrics)});
+  // docs/operations/watching.md: the listener
+  const auto log = txinbox::on_event([](const txinbox::Event& event) { std::clog << to_string(event.type) << '\n'; });
+  txinbox::TxConsumer consumer(pool, "order-service", {.listeners = {metrics, log}});
   for (const char* order : {"order1", "order2", "order1"}) {
     (void)consumer.consume({.business_key = order}, [](soci::session&, txinbox::Delivery&) {});
   }

@@ -53,7 +53,7 @@ int main() {
   const auto observe = [&](const txinbox::RelayEvent& event) {
     if (event.type == txinbox::RelayEventType::published) published += event.messages;
   };
-  txinbox::OutboxRelay relay(pool, publish, {.max_attempts = 10, .observer = observe});
+  txinbox::OutboxRelay relay(pool, publish, {.max_attempts = 10, .listeners = {txinbox::on_event(observe)}});
 
   txinbox::TxConsumer consumer(pool, "order-service");
   const std::size_t booked = consume_orders(consumer);

@@ -32,20 +32,20 @@ def may_include(folder):
 
 # The public headers of each module. txinbox.hpp includes all of them.
 PUBLIC = {
-    "types": "claim connection_ref content database_error delivery error event lease_store_error listener message pool_options finding recent_keys result retry_policy version",
+    "types": "claim connection_ref content database_error delivery error lease_store_error listener message pool_options finding recent_keys result retry_policy version",
     "message": "json_content json_document json_template",
-    "telemetry": "metrics",
     "backend": "native",
     "schema": "schema",
     "pool": "pool",
     "transaction": "transaction",
-    "outbox": "outbox outbox_messages outbox_relay relay_metrics",
+    "outbox": "outbox outbox_messages outbox_relay",
     "retention": "purger retention",
     "admin": "failed_messages inspect",
     "soci_adapter": "execute",
     "consume": "handler idempotent tx_consumer",
     "lease": "lease lease_consumer lease_store",
-    "run": "message_of run run_metrics source",
+    "run": "message_of run source",
+    "metrics": "metrics",
 }
 MODULE_OF_PUBLIC = {header: module for module, headers in PUBLIC.items() for header in headers.split()}
 

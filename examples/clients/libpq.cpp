@@ -44,7 +44,7 @@ Connection connect(const std::string& conninfo) {
 class OrderService {
  public:
   explicit OrderService(const std::string& conninfo)
-      : db_(connect(conninfo)), consumer_(db_.get(), "order-service", {.observer = log_retry}) {}
+      : db_(connect(conninfo)), consumer_(db_.get(), "order-service", {.listeners = {txinbox::on_event(log_retry)}}) {}
 
   txinbox::Result consume(const std::string& order) {
     return consumer_.consume({.business_key = order}, [&](PGconn* db) { book(db, order); });

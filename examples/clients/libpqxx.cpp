@@ -74,7 +74,9 @@ Connection connect(const std::string& conninfo) {
 class OrderService {
  public:
   explicit OrderService(const std::string& conninfo)
-      : db_(connect(conninfo)), pqxx_(db_.get()), consumer_(db_.get(), "order-service", {.observer = log_retry}) {
+      : db_(connect(conninfo)),
+        pqxx_(db_.get()),
+        consumer_(db_.get(), "order-service", {.listeners = {txinbox::on_event(log_retry)}}) {
     pqxx::nontransaction sql(pqxx_.get());
     sql.exec("set client_encoding = 'UTF8'");
     sql.exec("set lock_timeout = '1s'");

@@ -41,7 +41,8 @@ Connection connect(const char* option_file) {
 class OrderService {
  public:
   explicit OrderService(const char* option_file)
-      : db_(connect(option_file)), consumer_(db_.get(), "order-service", {.observer = log_retry}) {}
+      : db_(connect(option_file)),
+        consumer_(db_.get(), "order-service", {.listeners = {txinbox::on_event(log_retry)}}) {}
 
   txinbox::Result consume(const std::string& order) {
     return consumer_.consume({.business_key = order}, [&](MYSQL* db) { book(db, order); });

@@ -17,7 +17,7 @@ inline void crash_if_asked(const std::string& order) {
   if (at != nullptr && order == at) std::raise(SIGKILL);
 }
 
-/// An observer that prints to stderr which orders run again, and why.
+/// A listener that prints to stderr which orders run again, and why.
 inline void log_retry(const txinbox::Event& event) {
   if (event.type != txinbox::EventType::retry) return;
   std::cerr << event.business_key << ": runs again after " << event.error_class << '\n';

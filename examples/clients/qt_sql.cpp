@@ -77,7 +77,7 @@ void open(QSqlDatabase& db) {
 class OrderService {
  public:
   explicit OrderService(const QSqlDatabase& db)
-      : db_(db), consumer_(native(db_), "order-service", {.observer = log_retry}) {}
+      : db_(db), consumer_(native(db_), "order-service", {.listeners = {txinbox::on_event(log_retry)}}) {}
 
   txinbox::Result consume(const std::string& order) {
     return consumer_.consume({.business_key = order},

@@ -47,7 +47,7 @@ Connection open_file(const char* file) {
 class OrderService {
  public:
   explicit OrderService(const char* file)
-      : db_(open_file(file)), consumer_(db_.get(), "order-service", {.observer = log_retry}) {}
+      : db_(open_file(file)), consumer_(db_.get(), "order-service", {.listeners = {txinbox::on_event(log_retry)}}) {}
 
   txinbox::Result consume(const std::string& order) {
     return consumer_.consume({.business_key = order}, [&](sqlite3* db) { book(db, order); });

@@ -39,7 +39,8 @@ class OrderService {
  public:
   explicit OrderService(const std::string& file)
       : db_(file, SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE, busy_timeout_ms),
-        consumer_(db_.getHandle(), "order-service", {.observer = log_retry, .is_transient = is_transient}) {
+        consumer_(db_.getHandle(), "order-service",
+                  {.listeners = {txinbox::on_event(log_retry)}, .is_transient = is_transient}) {
     db_.exec("pragma synchronous = full");
   }
 

@@ -31,7 +31,7 @@ bool send_one(const char* url) {
     is_published = true;
     changed.notify_all();
   };
-  txinbox::OutboxRelay relay(pool, publish, {.observer = observe});
+  txinbox::OutboxRelay relay(pool, publish, {.listeners = {txinbox::on_event(observe)}});
   {
     auto connection = pool.acquire();
     txinbox::Outbox::add(connection.session(), {.topic = "stock", .key = "order1", .payload = "{\"no\":\"order1\"}"});

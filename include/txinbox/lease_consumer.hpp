@@ -13,7 +13,6 @@
 #include <string_view>
 
 #include <txinbox/connection_ref.hpp>
-#include <txinbox/event.hpp>
 #include <txinbox/handler.hpp>
 #include <txinbox/lease.hpp>
 #include <txinbox/listener.hpp>
@@ -55,9 +54,6 @@ struct LeaseOptions {
   /// Once it is set, waits and retries end. A running handler can see this in `Lease::stop_token`. When that handler
   /// returns, its message is completed. A `consume` that begins later throws `stopped`.
   std::stop_token stop = {};
-
-  /// As `TxConsumerOptions::observer`. The heartbeat's thread never calls it.
-  std::function<void(const Event&)> observer = {};
 
   /// As `TxConsumerOptions::listeners`. The heartbeat's thread never calls them.
   Listeners listeners = {};

@@ -10,11 +10,13 @@
 #include <string_view>
 #include <vector>
 
-#include <txinbox/event.hpp>
+#include <txinbox/listener.hpp>
 #include <txinbox/version.hpp>
 
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
+
+struct OutboxStatus;
 
 /// The buckets and the size limits of `Metrics`.
 struct MetricsOptions {
@@ -35,16 +37,22 @@ struct MetricsOptions {
   static std::vector<std::chrono::nanoseconds> default_age_buckets();       ///< 1 s to 90 days.
 };
 
-/// Counters and histograms of what consumers do, in the text format of Prometheus. It is an observer:
+/// Counters and histograms of what consumers, purges, `run` and relays do, in the text format of Prometheus. It is a
+/// listener, and one object is enough for a process:
 ///
-///     txinbox::Metrics metrics;
-///     txinbox::TxConsumer consumer(pool, "order-service", {.observer = std::ref(metrics)});
+///     const auto metrics = std::make_shared<txinbox::Metrics>();
+///     txinbox::TxConsumer consumer(pool, "order-service", {.listeners = {metrics}});
+///     txinbox::OutboxRelay relay(pool, publish, {.listeners = {metrics}});
+///     txinbox::run(source, consumer, message_of, handler, {.listeners = {metrics}});
 ///
-/// It must outlive the consumers that it observes. One object is enough for all consumers of a process.
-/// docs/operations/watching.md lists what it counts. It never stores or shows a business key.
+/// docs/operations/watching.md lists what it counts. It never stores or shows a business key. It allocates memory only
+/// for the first event of a consumer, a source, an outcome or an error class.
+///
+/// The counts of several relays are summed. But `txinbox_relay_parts` is that of the relay whose number has changed
+/// last.
 ///
 /// @threads any number.
-class Metrics {
+class Metrics : public Listener {
  public:
   /// The Content-Type of an HTTP response that holds `text`.
   static constexpr std::string_view content_type = "text/plain; version=0.0.4; charset=utf-8";
@@ -55,12 +63,18 @@ class Metrics {
   explicit Metrics(MetricsOptions options = {});
   Metrics(const Metrics&) = delete;
   Metrics& operator=(const Metrics&) = delete;
-  ~Metrics();
+  ~Metrics() override;
 
-  /// Counts the event. It allocates memory only for the first event of a consumer, an outcome or an error class.
-  void operator()(const Event& event);
+  void on_event(const Event& event) override;             ///< Counts the event of a consumer or a purge.
+  void on_run_event(const RunEvent& event) override;      ///< Counts the event of `run`.
+  void on_relay_event(const RelayEvent& event) override;  ///< Counts the event of a relay.
 
-  /// All counts so far, in the text exposition format 0.0.4.
+  /// Sets the gauges of the outbox's backlog, from a call of `outbox_status`. A relay does not count the backlog
+  /// itself, because counting reads the whole outbox. Before the first call, `text` has no such gauges.
+  void set(const OutboxStatus& status);
+
+  /// All counts so far, in the text exposition format 0.0.4. It has the metrics of `run` after the first event of
+  /// `run`, and those of relays after the first event of a relay.
   std::string text() const;
 
  private:

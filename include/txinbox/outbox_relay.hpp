@@ -14,6 +14,7 @@
 #include <string_view>
 #include <vector>
 
+#include <txinbox/listener.hpp>
 #include <txinbox/outbox.hpp>
 #include <txinbox/version.hpp>
 
@@ -70,30 +71,6 @@ struct PublishResult {
 /// twice as long after each further one, up to `RelayOptions::max_backoff`.
 using Publisher = std::function<std::vector<PublishResult>(std::span<const OutgoingMessage>)>;
 
-/// The type of an event in a relay.
-enum class RelayEventType {
-  published,  ///< The broker confirmed `messages` messages, and the relay has removed their rows.
-  failed,     ///< A message was not confirmed: `id`, `attempts`, `text`. The relay will publish it again.
-  parked,     ///< The relay parked a message: `id`, `attempts`, `text`.
-  error,      ///< The publisher threw, or the database failed: `error`. The relay continues, after a wait if it must.
-  parts,      ///< The relay now publishes `parts` of the 64 parts.
-};
-
-/// The name of the enumerator, such as "published".
-std::string_view to_string(RelayEventType) noexcept;
-
-/// One thing that happened in a relay. It is valid only during the call of the observer.
-struct RelayEvent {
-  RelayEventType type;                   ///< It says which of the other members have a value.
-  std::size_t messages = 0;              ///< For published: how many messages.
-  std::string_view id = {};              ///< For failed and parked: the message's id.
-  int attempts = 0;                      ///< For failed and parked: how often the message was not confirmed.
-  std::string_view text = {};            ///< For failed and parked: the error text of the publisher.
-  std::exception_ptr error = {};         ///< For error: what was thrown.
-  std::size_t parts = 0;                 ///< For parts: how many parts the relay publishes.
-  std::chrono::nanoseconds duration{0};  ///< For published: the time from reading the rows to removing them.
-};
-
 /// How an `OutboxRelay` works.
 struct RelayOptions {
   /// How many rows are read and removed at a time, from 1 to 10,000. A read ends earlier after 16 MiB of payloads, with
@@ -129,8 +106,8 @@ struct RelayOptions {
   /// Once it is set, the relay stops as after `request_stop`.
   std::stop_token stop = {};
 
-  /// It is called for each event, on the relay's thread. What it throws is ignored.
-  std::function<void(const RelayEvent&)> observer = {};
+  /// They get the relay's events.
+  Listeners listeners = {};
 };
 
 /// Publishes the messages of the outbox in the background, on a thread of its own.
@@ -140,7 +117,7 @@ struct RelayOptions {
 /// confirmed or parked. The outbox has 64 parts, and all messages of a key are in one part. Any number of relays, in
 /// any number of processes, share the parts. Only one relay at a time publishes a part.
 ///
-/// The relay holds no connection while it calls the publisher or the observer, and while it waits.
+/// The relay holds no connection while it calls the publisher or a listener, and while it waits.
 ///
 /// @threads   any thread may create and destroy it. The `Pool` object may be moved or destroyed before it.
 /// @processes the relay runs only in the parent. A child of fork() may destroy its copy; this does nothing.
@@ -149,7 +126,7 @@ class OutboxRelay {
   /// Starts the thread.
   ///
   /// @errors `Error` invalid_argument for an empty publisher, or an option out of its range. Errors of the database go
-  ///         to the observer.
+  ///         to the listeners.
   OutboxRelay(Pool& pool, Publisher publisher, RelayOptions options = {});
 
   OutboxRelay(const OutboxRelay&) = delete;

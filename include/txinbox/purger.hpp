@@ -27,8 +27,8 @@ struct PurgerOptions {
   /// If not zero, the purger also calls `purge_conflicts` with this time, from 1 s to 100 years.
   std::chrono::seconds conflicts_older_than{0};
 
-  /// The options of each purge. Its stop token also ends the purger. Its observer is called on the purger's thread. If
-  /// a purge fails, the observer gets an event `failed` with the error, and the purger tries again after the interval.
+  /// The options of each purge. Its stop token also ends the purger. Its listeners are called on the purger's thread.
+  /// If a purge fails, they get an event `failed` with the error, and the purger tries again after the interval.
   PurgeOptions purge = {};
 };
 

@@ -11,7 +11,7 @@
 #include <string_view>
 
 #include <txinbox/connection_ref.hpp>
-#include <txinbox/event.hpp>
+#include <txinbox/listener.hpp>
 #include <txinbox/retry_policy.hpp>
 #include <txinbox/version.hpp>
 
@@ -58,9 +58,9 @@ struct PurgeOptions {
   /// Once it is set, waits and pauses end. The present batch finishes.
   std::stop_token stop = {};
 
-  /// It is called after each batch that removed rows (`purged`, with `rows` and the `duration` of the batch) and at
-  /// each `retry`. What it throws is ignored. `Event::consumer` is `consumer`.
-  std::function<void(const Event&)> observer = {};
+  /// They get an event after each batch that removed rows (`purged`, with `rows` and the `duration` of the batch) and
+  /// at each `retry`. `Event::consumer` is `consumer`.
+  Listeners listeners = {};
 };
 
 /// Removes the rows of messages that were consumed longer ago than `older_than`, in batches. Each batch commits.

@@ -13,6 +13,7 @@
 #include <string_view>
 
 #include <txinbox/handler.hpp>
+#include <txinbox/listener.hpp>
 #include <txinbox/message_of.hpp>
 #include <txinbox/result.hpp>
 #include <txinbox/source.hpp>
@@ -33,38 +34,6 @@ enum class Order {
 
 /// The name of the enumerator, such as "lane".
 std::string_view to_string(Order) noexcept;
-
-/// The type of an event in `run`. Later versions may add types.
-enum class RunEventType {
-  settled,             ///< `count` messages were acknowledged at the broker.
-  retry,               ///< A message failed, is in progress elsewhere or was postponed. It runs again after `backoff`.
-  dead_letter,         ///< The broker has confirmed a dead letter, or `RunOptions::dead_letter` has taken it.
-  dead_letter_failed,  ///< A dead letter was not confirmed. It is tried again after `backoff`.
-  unavailable,         ///< The database cannot be used now. Nothing runs for `backoff`.
-  dropped,             ///< `count` messages were forgotten, because the broker has taken them back.
-  source,              ///< `source_event` happened.
-  status,              ///< `status` is the state of the source; it comes every `RunOptions::status_interval`.
-};
-
-/// The name of the enumerator, such as "settled".
-std::string_view to_string(RunEventType) noexcept;
-
-/// One thing that happened in `run`. It is valid only during the call.
-struct RunEvent {
-  RunEventType type;                   ///< It says which of the other members have a value.
-  std::string_view source = {};        ///< `SourceStatus::name`.
-  std::string_view consumer = {};      ///< The name of the consumer.
-  std::size_t count = 0;               ///< For settled and dropped: how many messages.
-  std::string_view business_key = {};  ///< The business key of the message. It can be personal data: be careful what
-                                       ///< you log.
-  std::string_view message_id = {};    ///< `Incoming::id`. It can have any bytes: escape them in a log.
-  std::string_view reason = {};        ///< For dead_letter and dead_letter_failed: the same as `DeadLetter::reason`.
-  std::exception_ptr error = {};  ///< For retry, unavailable and dead letters: what was thrown; null if nothing was.
-  std::string_view error_class = {};          ///< The result of `txinbox::error_class` for `error`.
-  std::chrono::milliseconds backoff{0};       ///< The wait before the next try.
-  const SourceEvent* source_event = nullptr;  ///< For source: what happened to the source.
-  const SourceStatus* status = nullptr;       ///< For status: the state of the source.
-};
 
 /// How `run` consumes.
 struct RunOptions {
@@ -114,15 +83,15 @@ struct RunOptions {
   /// `RunSummary::end` says which of these it was.
   std::optional<std::chrono::milliseconds> idle_exit = {};
 
-  /// How often the observer gets a `status` event.
+  /// How often the listeners get a `status` event.
   std::chrono::milliseconds status_interval{10'000};
 
   /// Once it is set, no new batch begins. Batches that run are finished and acknowledged, then `run` returns. Give the
   /// consumer the same token, so that its retries end, too.
   std::stop_token stop = {};
 
-  /// It is called for each event, on the thread that called `run`. What it throws is ignored.
-  std::function<void(const RunEvent&)> observer = {};
+  /// They get the events of this call of `run`. The consumer's listeners do not get them.
+  Listeners listeners = {};
 
   /// Takes a dead letter instead of the source's dead-letter queue, for example into a table or a file. When it
   /// returns, the message is acknowledged. If it throws, it is called again later.

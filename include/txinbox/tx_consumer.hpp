@@ -17,7 +17,6 @@
 
 #include <txinbox/connection_ref.hpp>
 #include <txinbox/delivery.hpp>
-#include <txinbox/event.hpp>
 #include <txinbox/handler.hpp>
 #include <txinbox/listener.hpp>
 #include <txinbox/message.hpp>
@@ -56,12 +55,8 @@ struct TxConsumerOptions {
   /// `stopped`.
   std::stop_token stop = {};
 
-  /// It is called for each event, after the event has happened, on the thread that consumes. At that time txinbox has
-  /// no transaction open and holds no connection of the pool. What it throws is ignored.
-  std::function<void(const Event&)> observer = {};
-
-  /// Listeners for tracing. They see calls, attempts and handlers begin and end. They also get all events, after the
-  /// observer.
+  /// They get the consumer's events, and see its calls, attempts and handlers begin and end. `on_event` makes a
+  /// listener of a function.
   Listeners listeners = {};
 
   /// A cache of keys that this consumer saw committed. It answers duplicates without the database. It is off by
@@ -113,7 +108,7 @@ struct TxConsumerOptions {
 
   /// For each key, at most this many different contents are recorded as conflicts (`txinbox_conflicting_message`). So a
   /// sender cannot fill the table. Zero: none is recorded. A few more can be recorded if they come at the same moment.
-  /// The observer gets an event for every conflict, recorded or not.
+  /// The listeners get an event for every conflict, recorded or not.
   std::size_t max_conflicts = 8;
 };
 

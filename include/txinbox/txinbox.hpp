@@ -9,7 +9,6 @@
 #include <txinbox/database_error.hpp>
 #include <txinbox/delivery.hpp>
 #include <txinbox/error.hpp>
-#include <txinbox/event.hpp>
 #include <txinbox/failed_messages.hpp>
 #include <txinbox/finding.hpp>
 #include <txinbox/idempotent.hpp>
@@ -32,12 +31,10 @@
 #include <txinbox/pool_options.hpp>
 #include <txinbox/purger.hpp>
 #include <txinbox/recent_keys.hpp>
-#include <txinbox/relay_metrics.hpp>
 #include <txinbox/result.hpp>
 #include <txinbox/retention.hpp>
 #include <txinbox/retry_policy.hpp>
 #include <txinbox/run.hpp>
-#include <txinbox/run_metrics.hpp>
 #include <txinbox/schema.hpp>
 #include <txinbox/source.hpp>
 #include <txinbox/transaction.hpp>

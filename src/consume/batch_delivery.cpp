@@ -126,7 +126,7 @@ BatchDelivery::RunOutcome BatchDelivery::run(const Part& part) {
     outcome.error = std::current_exception();
   }
   end_scope(context_.options.listeners, attempt, outcome.error);
-  // Notify the observer only now: it may need the session that was given back.
+  // Notify the listeners only now: one may need the session that was given back.
   fail_torn_items(outcome.failed_item);
   // Without savepoints it is not certain which handler has lost the transaction.
   if (outcome.failed_item && use_savepoints_ && !outcome.failed_item->item->result) {

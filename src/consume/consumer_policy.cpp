@@ -1,6 +1,5 @@
 #include "consume/consumer_policy.hpp"
 
-#include <algorithm>
 #include <utility>
 
 #include "backend/error_classification.hpp"
@@ -24,9 +23,7 @@ ConsumerPolicy::ConsumerPolicy(std::string consumer_, TxConsumerOptions options_
   if (options.claim_wait && options.claim_wait->count() < 0) {
     throw Error(ErrorCode::invalid_argument, "claim_wait must be at least 0 (0 does not wait)");
   }
-  if (std::ranges::find(options.listeners, nullptr) != options.listeners.end()) {
-    throw Error(ErrorCode::invalid_argument, "one of the listeners is null; leave it out");
-  }
+  check(options.listeners);
 }
 
 void ConsumerPolicy::refuse_when_stopped() const {
@@ -57,7 +54,7 @@ void ConsumerPolicy::notify(Event event) const noexcept {
     event.error = nullptr;
   }
   event.consumer = consumer;
-  detail::notify(options.observer, options.listeners, event);
+  detail::notify(options.listeners, event);
 }
 
 bool is_failure(const std::exception_ptr& error) noexcept {

@@ -7,7 +7,7 @@
 
 #include <txinbox/claim.hpp>
 #include <txinbox/error.hpp>
-#include <txinbox/event.hpp>
+#include <txinbox/listener.hpp>
 #include <txinbox/result.hpp>
 #include <txinbox/tx_consumer.hpp>
 #include <txinbox/version.hpp>
@@ -38,7 +38,7 @@ struct ConsumerPolicy {
   /// Whether a message with this many failures must be parked.
   bool exceeds_max_attempts(int attempts) const noexcept;
 
-  /// Passes the event to the observer and the listeners, and ignores what they throw.
+  /// Passes the event to the listeners, and ignores what they throw.
   void notify(Event) const noexcept;
 
   /// The scope of one part of a delivery, for the listeners.

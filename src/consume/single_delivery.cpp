@@ -240,7 +240,7 @@ void SingleDelivery::record_torn() {
   context_.recent.forget(message_.business_key);
 }
 
-/// Notifies the observer. Call it after the session was given back: the observer may need a session.
+/// Notifies the listeners. Call it after the session was given back: a listener may need a session.
 void SingleDelivery::notify_if_torn() noexcept {
   if (!torn_ || torn_notified_) return;
   torn_notified_ = true;

@@ -8,7 +8,6 @@ namespace detail {
 TxConsumerOptions common_options(const LeaseOptions& options) {
   return {.retry = options.retry,
           .stop = options.stop,
-          .observer = options.observer,
           .listeners = options.listeners,
           .max_attempts = options.max_attempts,
           .is_transient = options.is_transient,

@@ -10,8 +10,8 @@
 #include <string>
 #include <variant>
 
-#include <txinbox/event.hpp>
 #include <txinbox/lease_consumer.hpp>
+#include <txinbox/listener.hpp>
 #include <txinbox/message.hpp>
 #include <txinbox/result.hpp>
 #include <txinbox/version.hpp>

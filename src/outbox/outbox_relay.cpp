@@ -13,6 +13,7 @@
 #include "outbox/relay_run.hpp"
 #include "pool/pool_state.hpp"
 #include "pool/session_provider.hpp"
+#include "telemetry/notify.hpp"
 #include "types/enum_names.hpp"
 
 namespace txinbox {
@@ -23,8 +24,6 @@ using std::chrono::milliseconds;
 
 constexpr detail::EnumNames<PublishStatus, PublishStatus::postponed> status_names("confirmed", "failed", "rejected",
                                                                                   "postponed");
-constexpr detail::EnumNames<RelayEventType, RelayEventType::parts> event_names("published", "failed", "parked", "error",
-                                                                               "parts");
 
 void require(bool condition, const char* what) {
   if (!condition) throw Error(ErrorCode::invalid_argument, what);
@@ -43,6 +42,7 @@ void check(const Publisher& publisher, const RelayOptions& options) {
   require(options.max_attempts >= 0, "RelayOptions::max_attempts is negative; 0 never parks a message");
   require(in_range(options.initial_backoff) && in_range(options.max_backoff),
           "the backoffs of RelayOptions must be from 1 ms to a day");
+  detail::check(options.listeners);
 }
 
 }  // namespace
@@ -97,7 +97,6 @@ class OutboxRelay::Impl {
 };
 
 std::string_view to_string(PublishStatus status) noexcept { return status_names[status]; }
-std::string_view to_string(RelayEventType type) noexcept { return event_names[type]; }
 
 OutboxRelay::OutboxRelay(Pool& pool, Publisher publisher, RelayOptions options)
     : impl_(std::make_unique<Impl>(pool, std::move(publisher), std::move(options))) {}

@@ -8,7 +8,7 @@
 #include <variant>
 
 #include "pool/with_session.hpp"
-#include "telemetry/scope.hpp"
+#include "telemetry/notify.hpp"
 
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
@@ -22,9 +22,7 @@ RelayRun::RelayRun(SessionProvider& source, const Publisher& publisher, const Re
       leases_(source, options.lease),
       machine_(options, notify_) {}
 
-void RelayRun::notify(const RelayEvent& event) const noexcept {
-  if (options_.observer) ignore_errors([&] { options_.observer(event); });
-}
+void RelayRun::notify(const RelayEvent& event) const noexcept { detail::notify(options_.listeners, event); }
 
 void RelayRun::run(const std::stop_token& stop, const WaitUntil& wait) noexcept {
   for (;;) {
@@ -91,7 +89,7 @@ void RelayRun::perform(const relay_job::Publish& job, const std::stop_token&) {
 // It does not use the stop token: otherwise the messages would be published again.
 void RelayRun::perform(const relay_job::Remove& job, const std::stop_token&) {
   with_session(source_, {}, [&](backend::Session& session) { OutboxMessageTable(session).remove(job.rows); });
-  machine_.removed(Clock::now());  // not before the session was given back: the observer may need it
+  machine_.removed(Clock::now());  // not before the session was given back: a listener may need it
 }
 
 void RelayRun::perform(const relay_job::Count& job, const std::stop_token&) {

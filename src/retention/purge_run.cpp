@@ -156,7 +156,7 @@ bool PurgeRun::is_known(backend::Session& session) const {
 
 void PurgeRun::notify(Event event) const noexcept {
   event.consumer = options_.consumer;
-  detail::notify(options_.observer, {}, event);
+  detail::notify(options_.listeners, event);
 }
 
 }  // namespace detail

@@ -81,11 +81,10 @@ class Purger::Impl {
       detail::PurgeRun(source_, older_than, options_.purge).run(what);
     } catch (...) {
       if (!options_.purge.stop.stop_requested()) {
-        detail::notify(options_.purge.observer, {},
-                       {.type = EventType::failed,
-                        .consumer = options_.purge.consumer,
-                        .duration = std::chrono::steady_clock::now() - begin,
-                        .error = std::current_exception()});
+        detail::notify(options_.purge.listeners, {.type = EventType::failed,
+                                                  .consumer = options_.purge.consumer,
+                                                  .duration = std::chrono::steady_clock::now() - begin,
+                                                  .error = std::current_exception()});
       }
     }
   }

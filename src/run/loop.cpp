@@ -10,6 +10,7 @@
 #include <txinbox/error.hpp>
 
 #include "backend/error_classification.hpp"
+#include "telemetry/notify.hpp"
 #include "types/handler_error.hpp"
 
 namespace txinbox {
@@ -70,7 +71,7 @@ RunSummary Loop::run() {
       acknowledge(scheduler_.call(&Scheduler::take_settlement, Clock::now()));
       return;
     }
-    notify_observer({.type = RunEventType::source, .source_event = &event});
+    notify({.type = RunEventType::source, .source_event = &event});
   });
   const std::stop_callback on_stop(options_.stop, [this] {
     scheduler_.end();
@@ -189,7 +190,7 @@ void Loop::acknowledge(const Settlement& settlement) {
     done.reserve(settlement.acknowledge.size());
     for (const EntryPtr& entry : settlement.acknowledge) done.push_back(&entry->incoming);
     source_.acknowledge(done);
-    notify_observer({.type = RunEventType::settled, .count = done.size()});
+    notify({.type = RunEventType::settled, .count = done.size()});
   }
   for (const std::uint64_t lane : settlement.lost) source_.resume(lane);
   for (const std::uint64_t lane : settlement.pause) source_.pause(lane);
@@ -237,7 +238,7 @@ bool Loop::publish_dead_letters() {
 void Loop::forget_lost() {
   const Lost lost = scheduler_.call(&Scheduler::forget_lost, [&](const Incoming& each) { return source_.holds(each); });
   for (const EntryPtr& entry : lost.give_back) source_.give_back(entry->incoming);
-  if (lost.count > 0) notify_observer({.type = RunEventType::dropped, .count = lost.count});
+  if (lost.count > 0) notify({.type = RunEventType::dropped, .count = lost.count});
 }
 
 void Loop::notify_occurrences() {
@@ -251,7 +252,7 @@ void Loop::notify_occurrences() {
     const std::string class_of_error = error_class(event.error);
     event.error_class = class_of_error;
     event.error = original_error(event.error);
-    notify_observer(std::move(event));
+    notify(std::move(event));
   }
 }
 
@@ -260,17 +261,13 @@ void Loop::notify_status() {
   if (now < next_status_) return;
   next_status_ = now + options_.status_interval;
   const SourceStatus status = source_.status();
-  notify_observer({.type = RunEventType::status, .status = &status});
+  notify({.type = RunEventType::status, .status = &status});
 }
 
-void Loop::notify_observer(RunEvent event) const noexcept {
-  if (!options_.observer) return;
+void Loop::notify(RunEvent event) const noexcept {
   event.source = name_;
   event.consumer = runner_.consumer();
-  try {
-    options_.observer(event);
-  } catch (...) {  // NOLINT(bugprone-empty-catch): RunOptions documents that exceptions of the observer are ignored
-  }
+  detail::notify(options_.listeners, event);
 }
 
 }  // namespace detail

@@ -42,7 +42,7 @@ class Loop {
   void forget_lost();
   void notify_occurrences();
   void notify_status();
-  void notify_observer(RunEvent event) const noexcept;
+  void notify(RunEvent event) const noexcept;
 
   Source& source_;
   const JobRunner& runner_;

@@ -10,16 +10,11 @@ TXINBOX_NAMESPACE_BEGIN
 namespace {
 
 constexpr detail::EnumNames<Order, Order::key> order_names("lane", "key");
-constexpr detail::EnumNames<RunEventType, RunEventType::status> event_names("settled", "retry", "dead_letter",
-                                                                            "dead_letter_failed", "unavailable",
-                                                                            "dropped", "source", "status");
-
 constexpr detail::EnumNames<RunEnd, RunEnd::not_at_end> end_names("stopped", "idle", "unreachable", "not_at_end");
 
 }  // namespace
 
 std::string_view to_string(Order order) noexcept { return order_names[order]; }
-std::string_view to_string(RunEventType type) noexcept { return event_names[type]; }
 std::string_view to_string(RunEnd end) noexcept { return end_names[end]; }
 
 RunSummary run(Source& source, TxConsumer& consumer, const MessageOf& message_of, const Handler& handler,

@@ -27,7 +27,7 @@ namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace detail {
 
-/// An event for the observer. The thread of the loop sends it.
+/// An event for the listeners. The thread of the loop sends it.
 struct Occurrence {
   RunEventType type;
   EntryPtr entry = {};

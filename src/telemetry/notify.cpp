@@ -1,7 +1,9 @@
 #include "telemetry/notify.hpp"
 
+#include <algorithm>
 #include <string>
 
+#include <txinbox/error.hpp>
 #include <txinbox/result.hpp>
 
 #include "telemetry/scope.hpp"
@@ -11,16 +13,27 @@ namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace detail {
 
-void notify(const std::function<void(const Event&)>& observer, const Listeners& listeners, Event event) noexcept {
-  if (!observer && listeners.empty()) return;
-  try {
+void check(const Listeners& listeners) {
+  if (std::ranges::find(listeners, nullptr) == listeners.end()) return;
+  throw Error(ErrorCode::invalid_argument, "one of the listeners is null; leave it out");
+}
+
+void notify(const Listeners& listeners, Event event) noexcept {
+  if (listeners.empty()) return;
+  ignore_errors([&] {
     const std::string what = error_class(event.error);
     event.error_class = what;
     event.error = original_error(event.error);
-    if (observer) ignore_errors([&] { observer(event); });
     for (const auto& listener : listeners) ignore_errors([&] { listener->on_event(event); });
-  } catch (...) {  // NOLINT(bugprone-empty-catch): there was no memory for the class of the error
-  }
+  });
+}
+
+void notify(const Listeners& listeners, const RunEvent& event) noexcept {
+  for (const auto& listener : listeners) ignore_errors([&] { listener->on_run_event(event); });
+}
+
+void notify(const Listeners& listeners, const RelayEvent& event) noexcept {
+  for (const auto& listener : listeners) ignore_errors([&] { listener->on_relay_event(event); });
 }
 
 }  // namespace detail

@@ -1,8 +1,5 @@
 #pragma once
 
-#include <functional>
-
-#include <txinbox/event.hpp>
 #include <txinbox/listener.hpp>
 #include <txinbox/version.hpp>
 
@@ -10,9 +7,14 @@ namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace detail {
 
-/// Passes the event, with the class of its error, to the observer, if there is one, and to the listeners. Ignores what
-/// they throw.
-void notify(const std::function<void(const Event&)>& observer, const Listeners& listeners, Event event) noexcept;
+/// Errors: `Error` invalid_argument if one of the listeners is null.
+void check(const Listeners&);
+
+/// These functions pass an event to the listeners, and ignore what they throw. The first one adds the class of the
+/// event's error.
+void notify(const Listeners&, Event) noexcept;
+void notify(const Listeners&, const RunEvent&) noexcept;
+void notify(const Listeners&, const RelayEvent&) noexcept;
 
 }  // namespace detail
 TXINBOX_NAMESPACE_END

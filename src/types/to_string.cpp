@@ -1,6 +1,5 @@
 #include <txinbox/claim.hpp>
 #include <txinbox/error.hpp>
-#include <txinbox/event.hpp>
 #include <txinbox/finding.hpp>
 #include <txinbox/listener.hpp>
 #include <txinbox/result.hpp>
@@ -20,6 +19,12 @@ constexpr detail::EnumNames<EventType, EventType::purged> event_type_names("cons
                                                                            "in_progress", "parked", "retry", "torn",
                                                                            "failed", "discarded", "postponed",
                                                                            "lease_taken_over", "purged");
+constexpr detail::EnumNames<RunEventType, RunEventType::status> run_event_type_names("settled", "retry", "dead_letter",
+                                                                                     "dead_letter_failed",
+                                                                                     "unavailable", "dropped", "source",
+                                                                                     "status");
+constexpr detail::EnumNames<RelayEventType, RelayEventType::parts> relay_event_type_names("published", "failed",
+                                                                                          "parked", "error", "parts");
 constexpr detail::EnumNames<Outcome, Outcome::postponed> outcome_names("consumed", "already_consumed", "conflict",
                                                                        "in_progress", "parked", "failed", "not_run",
                                                                        "discarded", "postponed");
@@ -33,6 +38,8 @@ constexpr detail::EnumNames<ScopeKind, ScopeKind::handler> scope_kind_names("con
 
 std::string_view to_string(ErrorCode code) noexcept { return error_code_names[code]; }
 std::string_view to_string(EventType type) noexcept { return event_type_names[type]; }
+std::string_view to_string(RunEventType type) noexcept { return run_event_type_names[type]; }
+std::string_view to_string(RelayEventType type) noexcept { return relay_event_type_names[type]; }
 std::string_view to_string(Outcome outcome) noexcept { return outcome_names[outcome]; }
 std::string_view to_string(Action action) noexcept { return action_names[action]; }
 std::string_view to_string(Claim claim) noexcept { return claim_names[claim]; }

@@ -62,12 +62,11 @@ class Run {
  private:
   TxConsumerOptions options_for_consumer() {
     return {.retry = {.max_attempts = 20, .max_elapsed = std::chrono::seconds(2)},
-            .observer =
-                [this](const Event& e) {
-                  if (e.type != EventType::retry) return;
-                  ++tally_.retries;
-                  tally_.note(e.error);
-                },
+            .listeners = {on_event([this](const Event& e) {
+              if (e.type != EventType::retry) return;
+              ++tally_.retries;
+              tally_.note(e.error);
+            })},
             .recent_keys = {.capacity = load_.recent_keys}};
   }
 

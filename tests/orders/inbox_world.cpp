@@ -51,10 +51,9 @@ void InboxWorld::start_process(Process& process) {
   // Without a second attempt, the consumer must look for what a lost connection has left before the delivery ends.
   const int attempts = database_.rule() == CommitRule::watches ? 1 : 3;
   TxConsumerOptions options{.retry = {.max_attempts = attempts, .initial_backoff = pause, .max_backoff = pause},
-                            .observer =
-                                [this](const Event& event) {
-                                  if (event.type == EventType::torn) ++sent_of(event.business_key).torn;
-                                },
+                            .listeners = {on_event([this](const Event& event) {
+                              if (event.type == EventType::torn) ++sent_of(event.business_key).torn;
+                            })},
                             .max_attempts = 1,
                             .count_starts = mode_ == InboxMode::counts_starts};
   if (mode_ == InboxMode::claim_wait) options.claim_wait = 0ms;

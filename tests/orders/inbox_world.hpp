@@ -79,7 +79,7 @@ class InboxWorld {
     int unknown = 0;  ///< How often the handler's own COMMIT had no reply.
     int deliveries = 0;
     int consumed = 0;   ///< How often a delivery has consumed it.
-    int torn = 0;       ///< How often an observer has heard that it is torn.
+    int torn = 0;       ///< How often a listener has heard that it is torn.
     bool done = false;  ///< It was acknowledged, or published to the dead-letter queue.
     std::int64_t effects = 0;
     std::string end = {};  ///< What the last delivery has returned.

@@ -27,9 +27,11 @@ void serve(const char* url, const std::stop_token& stop, LineWriter& lines) {
   const txinbox::Purger purger(
       pool, 1h,
       {.interval = 1ms,
-       .purge = {.consumer = "old", .batch_size = 50, .stop = stop, .observer = [&](const txinbox::Event& event) {
-                   if (event.type == txinbox::EventType::purged) lines.write("purged");
-                 }}});
+       .purge = {
+           .consumer = "old", .batch_size = 50, .stop = stop, .listeners = {on_event([&](const txinbox::Event& event) {
+                                                                if (event.type == txinbox::EventType::purged)
+                                                                  lines.write("purged");
+                                                              })}}});
   Workers workers(pool, stop, lines);
   Workers without_connection(busy, stop, lines);
   std::vector<std::jthread> threads;

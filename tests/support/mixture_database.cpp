@@ -165,14 +165,14 @@ std::string MixtureDatabase::consume(const Mixture& mixture, Way way) {
   std::ostringstream seen;
   std::map<std::string, std::string> events;
   TxConsumerOptions options = mixture.options;
-  options.observer = [&](const Event& event) {
+  options.listeners = {on_event([&](const Event& event) {
     if (event.type == EventType::retry) return;  // a batch runs again as a whole
     // A batch reports these before the events of its messages, without a message id.
     const bool early = event.type == EventType::torn || event.type == EventType::lease_taken_over;
     events[(early ? "early " : "") + std::string(event.business_key)] +=
         " " + std::string(to_string(event.type)) + ":" + std::string(early ? "" : event.message_id) + ":" +
         std::string(event.type == EventType::failed ? event.error_class : "");
-  };
+  })};
   options.count_starts = way == Way::one_by_one_counting_starts || way == Way::batch_counting_starts;
   const bool on_session = way == Way::one_by_one_on_session || way == Way::batch_on_session;
   if (on_session) options.recent_keys = {};

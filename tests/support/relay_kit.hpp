@@ -23,7 +23,7 @@ inline RelayOptions quick(std::function<void(const RelayEvent&)> observer = {}) 
           .lease = 10s,
           .initial_backoff = 20ms,
           .max_backoff = 40ms,
-          .observer = std::move(observer)};
+          .listeners = observer ? Listeners{on_event(std::move(observer))} : Listeners{}};
 }
 
 inline void add(const TestDatabase& db, const std::string& key, const std::vector<std::string>& payloads) {

@@ -57,10 +57,10 @@ TEST_CASE("each delivery is counted under its consumer and outcome") {
   Metrics metrics;
   for (const EventType type : {EventType::consumed, EventType::consumed, EventType::already_consumed,
                                EventType::conflict, EventType::in_progress, EventType::parked, EventType::discarded}) {
-    metrics({.type = type, .consumer = "orders"});
+    metrics.on_event({.type = type, .consumer = "orders"});
   }
-  metrics({.type = EventType::failed, .consumer = "orders", .error_class = "transaction_lost"});
-  metrics({.type = EventType::consumed, .consumer = "payments"});
+  metrics.on_event({.type = EventType::failed, .consumer = "orders", .error_class = "transaction_lost"});
+  metrics.on_event({.type = EventType::consumed, .consumer = "payments"});
   const PrometheusText text(metrics.text());
   const auto count = [&](const std::string& outcome) {
     return text.value("txinbox_messages_total", with(orders, "outcome", outcome));
@@ -77,12 +77,12 @@ TEST_CASE("each delivery is counted under its consumer and outcome") {
 
 TEST_CASE("retries, takeovers, torn claims and purged rows are counted, but are no deliveries") {
   Metrics metrics;
-  metrics({.type = EventType::retry, .consumer = "orders", .error_class = "deadlock"});
-  metrics({.type = EventType::retry, .consumer = "orders", .error_class = "deadlock"});
-  metrics({.type = EventType::lease_taken_over, .consumer = "orders"});
-  metrics({.type = EventType::torn, .consumer = "orders"});
-  metrics({.type = EventType::purged, .consumer = "orders", .rows = 1000});
-  metrics({.type = EventType::purged, .consumer = "orders", .rows = 7});
+  metrics.on_event({.type = EventType::retry, .consumer = "orders", .error_class = "deadlock"});
+  metrics.on_event({.type = EventType::retry, .consumer = "orders", .error_class = "deadlock"});
+  metrics.on_event({.type = EventType::lease_taken_over, .consumer = "orders"});
+  metrics.on_event({.type = EventType::torn, .consumer = "orders"});
+  metrics.on_event({.type = EventType::purged, .consumer = "orders", .rows = 1000});
+  metrics.on_event({.type = EventType::purged, .consumer = "orders", .rows = 7});
   const PrometheusText text(metrics.text());
   CHECK(text.value("txinbox_retries_total", with(orders, "class", "deadlock")) == 2);
   CHECK(text.value("txinbox_lease_takeovers_total", orders) == 1);
@@ -95,12 +95,13 @@ TEST_CASE("retries, takeovers, torn claims and purged rows are counted, but are 
 TEST_CASE("durations and ages lie in the bucket of the next greater or equal bound") {
   Metrics metrics({.duration_buckets = {1ms, 10ms}, .age_buckets = {1s, 1min}});
   for (const auto duration : {0ns, 1'000'000ns, 1'000'001ns, 10'000'000ns, 3'000'000'000ns}) {
-    metrics({.type = EventType::consumed, .consumer = "orders", .duration = duration});
+    metrics.on_event({.type = EventType::consumed, .consumer = "orders", .duration = duration});
   }
   for (const auto age : {-5ms, 1'000ms, 1'001ms, 90'000ms}) {
-    metrics({.type = EventType::already_consumed, .consumer = "orders", .age = age});
+    metrics.on_event({.type = EventType::already_consumed, .consumer = "orders", .age = age});
   }
-  metrics({.type = EventType::already_consumed, .consumer = "orders"});  // answered from memory, so the age is unknown
+  metrics.on_event(
+      {.type = EventType::already_consumed, .consumer = "orders"});  // answered from memory, so the age is unknown
   const PrometheusText text(metrics.text());
   const auto consumed = with(orders, "outcome", "consumed");
   const auto duration = [&](const char* bound) {
@@ -120,7 +121,7 @@ TEST_CASE("durations and ages lie in the bucket of the next greater or equal bou
 
 TEST_CASE("the default buckets make a valid text") {
   Metrics metrics;
-  metrics({.type = EventType::already_consumed, .consumer = "orders", .duration = 3ms, .age = 36h});
+  metrics.on_event({.type = EventType::already_consumed, .consumer = "orders", .duration = 3ms, .age = 36h});
   const PrometheusText text(metrics.text());
   const auto age = [&](const char* bound) {
     return text.value("txinbox_duplicate_age_seconds_bucket", with(orders, "le", bound));
@@ -134,8 +135,8 @@ TEST_CASE("without any metrics, the text is valid") { CHECK_NOTHROW(PrometheusTe
 TEST_CASE("no name of a consumer or class can make the text invalid") {
   Metrics metrics;
   const std::string nasty = "a\"} 1\nb\\n{,}\x7f 鍵";
-  metrics({.type = EventType::failed, .consumer = nasty, .error_class = nasty});
-  metrics({.type = EventType::failed, .consumer = "orders", .error_class = "\xff"});
+  metrics.on_event({.type = EventType::failed, .consumer = nasty, .error_class = nasty});
+  metrics.on_event({.type = EventType::failed, .consumer = "orders", .error_class = "\xff"});
   const PrometheusText text(metrics.text());
   CHECK(text.value("txinbox_failures_total", {{"consumer", nasty}, {"class", nasty}}) == 1);
   CHECK(text.value("txinbox_failures_total", with(orders, "class", "other")) == 1);
@@ -144,7 +145,7 @@ TEST_CASE("no name of a consumer or class can make the text invalid") {
 TEST_CASE("no business key is in the text") {
   Metrics metrics;
   for (int type = 0; type <= static_cast<int>(EventType::purged); ++type) {
-    metrics({.type = static_cast<EventType>(type), .consumer = "orders", .business_key = "very-private"});
+    metrics.on_event({.type = static_cast<EventType>(type), .consumer = "orders", .business_key = "very-private"});
   }
   CHECK(metrics.text().find("very-private") == std::string::npos);
 }
@@ -153,9 +154,9 @@ TEST_CASE("consumers and classes beyond the limit are one, and none is lost") {
   Metrics metrics({.max_consumers = 3, .max_error_classes = 2});
   for (int i = 0; i < 10; ++i) {
     const std::string name = std::to_string(i);
-    metrics({.type = EventType::failed, .consumer = name, .error_class = "x"});
-    metrics({.type = EventType::failed, .consumer = "0", .error_class = name});
-    metrics({.type = EventType::retry, .consumer = "0", .error_class = name});
+    metrics.on_event({.type = EventType::failed, .consumer = name, .error_class = "x"});
+    metrics.on_event({.type = EventType::failed, .consumer = "0", .error_class = name});
+    metrics.on_event({.type = EventType::retry, .consumer = "0", .error_class = name});
   }
   const PrometheusText text(metrics.text());
   CHECK(text.count("txinbox_torn_total") == 4);
@@ -167,14 +168,13 @@ TEST_CASE("consumers and classes beyond the limit are one, and none is lost") {
 
 TEST_CASE("events of many threads are all counted, while others read") {
   Metrics metrics;
-  const std::function<void(const Event&)> observer = std::ref(metrics);
   constexpr int threads = 4;
   constexpr int events = 2000;
   {
     std::vector<std::jthread> all;
     for (int t = 0; t < threads; ++t) {
       all.emplace_back([&, name = "consumer-" + std::to_string(t % 2)] {
-        for (int i = 0; i < events; ++i) observer({.type = EventType::consumed, .consumer = name});
+        for (int i = 0; i < events; ++i) metrics.on_event({.type = EventType::consumed, .consumer = name});
       });
     }
     for (int i = 0; i < 20; ++i) CHECK_NOTHROW(PrometheusText(metrics.text()));

@@ -2,7 +2,8 @@
 #include <string>
 
 #include <doctest/doctest.h>
-#include <txinbox/relay_metrics.hpp>
+#include <txinbox/metrics.hpp>
+#include <txinbox/outbox_messages.hpp>
 
 #include "support/prometheus_text.hpp"
 
@@ -10,15 +11,15 @@ namespace txinbox::test {
 namespace {
 
 TEST_CASE("the metrics of a relay count its work, and show the backlog") {
-  RelayMetrics metrics;
-  metrics({.type = RelayEventType::published, .messages = 40});
-  metrics({.type = RelayEventType::published, .messages = 2});
-  metrics({.type = RelayEventType::failed});
-  metrics({.type = RelayEventType::failed});
-  metrics({.type = RelayEventType::parked});
-  metrics({.type = RelayEventType::error});
-  metrics({.type = RelayEventType::parts, .parts = 64});
-  metrics({.type = RelayEventType::parts, .parts = 32});
+  Metrics metrics;
+  metrics.on_relay_event({.type = RelayEventType::published, .messages = 40});
+  metrics.on_relay_event({.type = RelayEventType::published, .messages = 2});
+  metrics.on_relay_event({.type = RelayEventType::failed});
+  metrics.on_relay_event({.type = RelayEventType::failed});
+  metrics.on_relay_event({.type = RelayEventType::parked});
+  metrics.on_relay_event({.type = RelayEventType::error});
+  metrics.on_relay_event({.type = RelayEventType::parts, .parts = 64});
+  metrics.on_relay_event({.type = RelayEventType::parts, .parts = 32});
   CHECK(metrics.text().find("txinbox_outbox") == std::string::npos);
   OutboxStatus status;
   status.waiting = 7;

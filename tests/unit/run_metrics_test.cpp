@@ -3,7 +3,8 @@
 #include <string>
 
 #include <doctest/doctest.h>
-#include <txinbox/run_metrics.hpp>
+#include <txinbox/metrics.hpp>
+#include <txinbox/source.hpp>
 
 #include "support/prometheus_text.hpp"
 
@@ -15,22 +16,22 @@ const PrometheusText::Labels orders = {{"consumer", "orders"}, {"source", "kafka
 RunEvent event(RunEventType type) { return {.type = type, .source = "kafka orders", .consumer = "orders"}; }
 
 TEST_CASE("the metrics of run count what happens at the broker") {
-  RunMetrics metrics;
+  Metrics metrics;
   RunEvent settled = event(RunEventType::settled);
   settled.count = 40;
-  metrics(settled);
+  metrics.on_run_event(settled);
   settled.count = 2;
-  metrics(settled);
-  metrics(event(RunEventType::retry));
+  metrics.on_run_event(settled);
+  metrics.on_run_event(event(RunEventType::retry));
   RunEvent dropped = event(RunEventType::dropped);
   dropped.count = 3;
-  metrics(dropped);
-  metrics(event(RunEventType::unavailable));
-  metrics(event(RunEventType::dead_letter_failed));
+  metrics.on_run_event(dropped);
+  metrics.on_run_event(event(RunEventType::unavailable));
+  metrics.on_run_event(event(RunEventType::dead_letter_failed));
   RunEvent letter = event(RunEventType::dead_letter);
   letter.reason = "parked";
-  metrics(letter);
-  metrics(letter);
+  metrics.on_run_event(letter);
+  metrics.on_run_event(letter);
   {
     const PrometheusText text(metrics.text());
     CHECK(text.value("txinbox_source_settled_total", orders) == 42);
@@ -46,7 +47,7 @@ TEST_CASE("the metrics of run count what happens at the broker") {
   const SourceStatus status{.name = "kafka orders", .connected = true, .lag = 7, .lanes = 4, .reconnects = 1};
   RunEvent told = event(RunEventType::status);
   told.status = &status;
-  metrics(told);
+  metrics.on_run_event(told);
   const PrometheusText text(metrics.text());
   CHECK(text.value("txinbox_source_connected", orders) == 1);
   CHECK(text.value("txinbox_source_lanes", orders) == 4);

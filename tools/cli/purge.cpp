@@ -146,13 +146,13 @@ int run_purge(const PurgeCommand& command) {
   std::size_t all = 0;
   PurgeOptions options = command.options;
   options.stop = signals.token();
-  options.observer = [&](const Event& event) {
+  options.listeners = {on_event([&](const Event& event) {
     all += event.rows;
     progress.draw(
         fmt::format("{} {}, {} a second{}", grouped(all), all == 1 ? "row" : "rows",
                     grouped(static_cast<unsigned long long>(static_cast<double>(all) / progress.elapsed().count())),
                     share_and_time_left({.done = all, .all = size}, progress.elapsed())));
-  };
+  })};
 
   Counts counts;
   for (const Table& table : tables_of(command)) {

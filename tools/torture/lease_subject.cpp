@@ -75,7 +75,7 @@ class LeaseSubject : public Subject {
                       .max_backoff = 500ms,
                       .max_elapsed = 10s},
             .stop = std::move(options.stop),
-            .observer = [](const Event& event) { observe(event); }};
+            .listeners = {on_event([](const Event& event) { observe(event); })}};
   }
 
   static void observe(const Event& event) {

@@ -19,7 +19,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// The counters of the assignment that this thread runs. The observer adds to them.
+/// The counters of the assignment that this thread runs. The listener adds to them.
 thread_local Counters* thread_counters = nullptr;
 
 class TxSubject : public Subject {
@@ -65,7 +65,7 @@ class TxSubject : public Subject {
                       .max_backoff = 500ms,
                       .max_elapsed = 10s},
             .stop = std::move(options.stop),
-            .observer = [](const Event& event) { observe(event); },
+            .listeners = {on_event([](const Event& event) { observe(event); })},
             .recent_keys = {.capacity = options.remembers ? 1'000U : 0U, .max_age = 10s}};
   }
 

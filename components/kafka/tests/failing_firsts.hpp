@@ -100,11 +100,11 @@ inline int consume_with_failing_firsts(const KafkaOptions& kafka, const FailingF
                      .stop = stop.get_token()};
   options.dead_letter = [](const DeadLetter&) {};
   std::size_t settled = 0;
-  options.observer = [&](const RunEvent& event) {
+  options.listeners = {on_event([&](const RunEvent& event) {
     if (event.type != RunEventType::settled) return;
     settled += event.count;
     if (settled == static_cast<std::size_t>(total)) stop.request_stop();
-  };
+  })};
   int out_of_order = 0;
   const RunSummary summary = run(
       source, consumer, [](const Incoming& in) { return Message{.business_key = std::string(in.body)}; },

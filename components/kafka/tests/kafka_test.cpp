@@ -116,13 +116,13 @@ TEST_CASE(
   options.batch = 10;
   options.max_in_flight = 20;
   std::vector<std::string> warnings;
-  options.observer = [&](const RunEvent& event) {
+  options.listeners = {on_event([&](const RunEvent& event) {
     if (event.type == RunEventType::source && event.source_event->type == SourceEventType::warning) {
       warnings.push_back(event.source_event->text);
     }
     if (event.type == RunEventType::dropped && !stop.stop_requested()) warnings.emplace_back("dropped");
     if (event.type == RunEventType::settled && db.effects() >= 350) stop.request_stop();
-  };
+  })};
   bool was_slow = false;
   (void)run(
       *source, consumer, body_is_key(),
@@ -202,9 +202,9 @@ TEST_CASE("Kafka: nothing is acknowledged past a dead letter that cannot be publ
     RunOptions options = until_idle();
     options.stop = stop.get_token();
     int refused = 0;
-    options.observer = [&](const RunEvent& event) {
+    options.listeners = {on_event([&](const RunEvent& event) {
       if (event.type == RunEventType::dead_letter_failed && ++refused >= 3 && db.effects() == 10) stop.request_stop();
-    };
+    })};
     const RunSummary summary = run(*source, consumer, message_of, add_effect, options);
     CHECK(refused >= 3);
     CHECK(summary.settled == 0);
@@ -244,12 +244,12 @@ TEST_CASE("Kafka: a body and a dead letter can have more than 1 MB if the topics
     RunOptions options = until_idle();
     options.stop = stop.get_token();
     std::string warning;
-    options.observer = [&](const RunEvent& event) {
+    options.listeners = {on_event([&](const RunEvent& event) {
       if (event.type == RunEventType::dead_letter_failed && db.effects() == 1) stop.request_stop();
       if (event.type == RunEventType::source && event.source_event->type == SourceEventType::warning) {
         warning = event.source_event->text;
       }
-    };
+    })};
     CHECK(run(*source, consumer, key_from_record(), handler, options).settled == 0);
     CHECK_MESSAGE(warning.find("max.message.bytes") != std::string::npos, warning);
   }

@@ -57,9 +57,9 @@ TEST_CASE("Kafka: if a commit of offsets fails, the worst result is duplicates" 
       // not committed.
       std::stop_source stop;
       options.stop = stop.get_token();
-      options.observer = [&](const RunEvent& event) {
+      options.listeners = {on_event([&](const RunEvent& event) {
         if (round == 0 && event.type == RunEventType::settled && db.effects() == 100) stop.request_stop();
-      };
+      })};
       const auto source = open_kafka(kafka);
       consumed +=
           run(
@@ -97,13 +97,13 @@ TEST_CASE("Kafka: a dead letter that fails is published again, also after a fata
     RunOptions options{.backoff = 5ms, .max_backoff = 50ms, .stop = stop.get_token()};
     int failures = 0;
     std::string warning;
-    options.observer = [&](const RunEvent& event) {
+    options.listeners = {on_event([&](const RunEvent& event) {
       if (event.type == RunEventType::settled && db.effects() == 1) stop.request_stop();
       if (event.type == RunEventType::dead_letter_failed) ++failures;
       if (event.type == RunEventType::source && event.source_event->type == SourceEventType::warning) {
         warning = event.source_event->text;
       }
-    };
+    })};
     const RunSummary summary = run(
         *source, consumer,
         [](const Incoming& in) {

@@ -57,9 +57,9 @@ TEST_CASE("Kafka: a message of the outbox arrives with id, type, key and headers
     const auto source = open_kafka(cluster.consumer("g", "stock"));
     RunOptions options{.stop = stop.get_token()};
     options.dead_letter = [](const DeadLetter&) {};
-    options.observer = [&](const RunEvent& event) {
+    options.listeners = {on_event([&](const RunEvent& event) {
       if (event.type == RunEventType::settled && receiver.effects() == 2) stop.request_stop();
-    };
+    })};
     (void)run(
         *source, stock, key_from_header("id"),
         [&](soci::session& sql, Delivery& delivery) {

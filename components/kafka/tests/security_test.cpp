@@ -62,11 +62,11 @@ std::string end_of_run(const KafkaOptions& kafka, const EffectDatabase& db, cons
   const auto source = open_kafka(kafka);
   std::stop_source stop;
   RunOptions options{.stop = stop.get_token()};
-  options.observer = [&](const RunEvent& event) {
+  options.listeners = {on_event([&](const RunEvent& event) {
     CHECK(std::string(event.reason).find(password()) == std::string::npos);
     if (event.source_event != nullptr) CHECK(event.source_event->text.find(password()) == std::string::npos);
     if (event.type == RunEventType::settled) stop.request_stop();
-  };
+  })};
   try {
     const RunSummary summary = run(*source, consumer, message_of, add_effect, options);
     return summary.settled > 0 ? "right" : "nothing";

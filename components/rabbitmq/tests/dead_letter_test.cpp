@@ -27,12 +27,12 @@ Message body_is_key(const Incoming& in) { return {.business_key = in.body.size()
 /// A consumer of a queue, and what its source reported.
 struct Service {
   explicit Service(const std::string& queue) : source(open_rabbitmq(RabbitMqBroker::options(queue))) {
-    options.observer = [this](const RunEvent& event) {
+    options.listeners = {on_event([this](const RunEvent& event) {
       if (event.type == RunEventType::dead_letter_failed) ++refused;
       if (event.type == RunEventType::source && event.source_event->type == SourceEventType::disconnected)
         ++disconnected;
       if (on_event) on_event(event);
-    };
+    })};
   }
 
   RunSummary run_until_idle() { return run(*source, consumer, body_is_key, add_effect, options); }

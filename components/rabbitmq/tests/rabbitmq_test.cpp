@@ -122,9 +122,9 @@ TEST_CASE("RabbitMQ: a message that fails waits in the source, others continue, 
   RunOptions run_options = until_idle();
   run_options.batch = 10;
   int lost = 0;
-  run_options.observer = [&](const RunEvent& event) {
+  run_options.listeners = {on_event([&](const RunEvent& event) {
     if (event.type == RunEventType::source && event.source_event->type == SourceEventType::disconnected) ++lost;
-  };
+  })};
   int failures = 0;
   bool was_slow = false;
   const RunSummary summary = run(
@@ -229,7 +229,7 @@ TEST_CASE("RabbitMQ: a queue is consumed again after it was deleted and created;
   int disconnected = 0;
   const auto give_up = std::chrono::steady_clock::now() + 1min;
   options.status_interval = 1s;
-  options.observer = [&](const RunEvent& event) {
+  options.listeners = {on_event([&](const RunEvent& event) {
     if (event.type == RunEventType::source && event.source_event->type == SourceEventType::connected &&
         std::exchange(is_first, false)) {
       broker.remove("deleted.dead");
@@ -247,7 +247,7 @@ TEST_CASE("RabbitMQ: a queue is consumed again after it was deleted and created;
     if (event.type == RunEventType::source && event.source_event->type == SourceEventType::disconnected) ++disconnected;
     if (event.type == RunEventType::settled && db.effects() == 3) stop.request_stop();
     if (std::chrono::steady_clock::now() > give_up) stop.request_stop();
-  };
+  })};
   const RunSummary summary = run(*source, consumer, body_is_key(), add_effect, options);
   CHECK(refused >= 2);
   CHECK(disconnected >= 1);

@@ -54,10 +54,10 @@ TEST_CASE("RabbitMQ: if a dead letter is not confirmed in time, the connection s
   int refused = 0;
   int disconnected = 0;
   RunOptions options{.backoff = 5ms, .max_backoff = 20ms, .idle_exit = 1s};
-  options.observer = [&](const RunEvent& event) {
+  options.listeners = {on_event([&](const RunEvent& event) {
     if (event.type == RunEventType::dead_letter_failed && ++refused == 5) frozen.reset();
     if (event.type == RunEventType::source && event.source_event->type == SourceEventType::disconnected) ++disconnected;
-  };
+  })};
   const RunSummary summary = run(
       *source, consumer,
       [&](const Incoming& in) {
@@ -162,12 +162,12 @@ TEST_CASE("RabbitMQ: an event names consumer_timeout when the broker ends a chan
   std::vector<std::string> reasons;
   std::atomic<bool> was_told = false;
   RunOptions options{.backoff = 5ms, .max_backoff = 200ms, .idle_exit = 1s};
-  options.observer = [&](const RunEvent& event) {
+  options.listeners = {on_event([&](const RunEvent& event) {
     if (event.type == RunEventType::source && event.source_event->type == SourceEventType::disconnected) {
       reasons.push_back(event.source_event->text);
       was_told = true;
     }
-  };
+  })};
   const RunSummary summary = run(
       *source, consumer, [](const Incoming& in) { return Message{.business_key = std::string(in.body)}; },
       [&](soci::session& sql, Delivery& delivery) {

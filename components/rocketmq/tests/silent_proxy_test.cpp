@@ -56,13 +56,13 @@ RunSummary run_with_dead_letter(FakeProxy& proxy, const EffectDatabase& db, std:
   std::stop_source stop;
   int times = 0;
   RunOptions options{.backoff = 5ms, .max_backoff = 50ms, .idle_exit = 30s, .stop = stop.get_token()};
-  options.observer = [&](const RunEvent& event) {
+  options.listeners = {on_event([&](const RunEvent& event) {
     if (event.type == RunEventType::dead_letter_failed) {
       CHECK(event.reason == "invalid_key");
       react(++times);
     }
     if (event.type == RunEventType::dead_letter) stop.request_stop();
-  };
+  })};
   return run(*source, consumer, key_from_record(), add_effect, options);
 }
 

@@ -84,9 +84,9 @@ TEST_CASE("a batch reports a lease as taken over only if the message was consume
     Copies c;
     c.expire_lease("k");
     int taken_over = 0;
-    TxConsumer consumer(c.pool, "svc", {.observer = [&](const Event& e) {
-                          taken_over += e.type == EventType::lease_taken_over ? 1 : 0;
-                        }});
+    TxConsumer consumer(c.pool, "svc", {.listeners = {on_event([&](const Event& e) {
+                                          taken_over += e.type == EventType::lease_taken_over ? 1 : 0;
+                                        })}});
     const std::vector<Message> messages{{.business_key = "a"}, {.business_key = "k", .content = "A"}};
     (void)consumer.consume_batch(messages, [&](soci::session&, Delivery& d) {
       if (d.message().business_key == "a") return;

@@ -100,8 +100,9 @@ TEST_CASE("a connection that is killed in any handler of a batch is replaced, an
         EffectDatabase db;
         Pool pool = db.pool(2);
         std::string heard;
-        TxConsumer consumer(pool, "svc",
-                            {.observer = [&](const Event& e) { heard.append(to_string(e.type)).append(" "); }});
+        TxConsumer consumer(
+            pool, "svc",
+            {.listeners = {on_event([&](const Event& e) { heard.append(to_string(e.type)).append(" "); })}});
         const Handler handler = [&](soci::session& sql, Delivery& d) {
           const bool kill = d.index() == victim && d.attempt() == 1;
           if (kill && before) kill_connection(sql, db);
@@ -178,11 +179,12 @@ TEST_CASE("with stop, a lock that is not released leaves exactly the messages be
 TEST_CASE("a lock that is released in time fails no message") {
   HotRow row;
   int retries = 0;
-  TxConsumer consumer(row.pool, "svc", {.retry = {.initial_backoff = milliseconds(1)}, .observer = [&](const Event& e) {
-                                          if (e.type != EventType::retry) return;
-                                          ++retries;
-                                          if (!on_sqlite3()) row.holder->rollback();
-                                        }});
+  TxConsumer consumer(row.pool, "svc",
+                      {.retry = {.initial_backoff = milliseconds(1)}, .listeners = {on_event([&](const Event& e) {
+                                                                        if (e.type != EventType::retry) return;
+                                                                        ++retries;
+                                                                        if (!on_sqlite3()) row.holder->rollback();
+                                                                      })}});
   const Handler handler = [&](soci::session& sql, Delivery& d) {
     if (on_sqlite3() && d.attempt() > 1) return add_effect(sql, d);
     row.handler()(sql, d);
@@ -200,9 +202,9 @@ TEST_CASE("two batches whose handlers deadlock with each other are both consumed
   Pool pool = db.pool(4);
   std::atomic<int> retried = 0;
   std::atomic<int> inside = 0;
-  TxConsumer consumer(pool, "svc", {.retry = {.max_attempts = 20}, .observer = [&](const Event& e) {
-                                      if (e.type == EventType::retry) ++retried;
-                                    }});
+  TxConsumer consumer(pool, "svc", {.retry = {.max_attempts = 20}, .listeners = {on_event([&](const Event& e) {
+                                                                     if (e.type == EventType::retry) ++retried;
+                                                                   })}});
   const auto cross = [&](std::size_t first_row) {
     return [&, first_row](soci::session& sql, Delivery& d) {
       add_effect(sql, d);

@@ -87,9 +87,9 @@ TEST_CASE("a torn claim is reported once, even if the reply of the server about 
   Proxy proxy(db.url());
   Pool pool = open_pool(proxy.url(), {.connections = 1});
   std::vector<std::string> torn;
-  TxConsumer consumer(pool, "svc", {.observer = [&](const Event& event) {
-                        if (event.type == EventType::torn) torn.emplace_back(event.business_key);
-                      }});
+  TxConsumer consumer(pool, "svc", {.listeners = {on_event([&](const Event& event) {
+                                      if (event.type == EventType::torn) torn.emplace_back(event.business_key);
+                                    })}});
   const Handler handler = [&](soci::session& sql, Delivery& d) {
     add_effect(sql, d);
     sql << "commit";

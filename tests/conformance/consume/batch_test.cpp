@@ -275,13 +275,14 @@ TEST_CASE("in a batch of one message, a handler that fails runs once") {
   CHECK(runs == 1);
 }
 
-TEST_CASE("the observer gets an event for each message of a batch that was run") {
+TEST_CASE("the listener gets an event for each message of a batch that was run") {
   EffectDatabase db;
   Pool pool = db.pool();
   std::vector<std::string> heard;
-  TxConsumer consumer(pool, "order-service", {.observer = [&](const Event& e) {
-                        heard.push_back(std::string(to_string(e.type)) + " " + std::string(e.business_key));
-                      }});
+  TxConsumer consumer(pool, "order-service",
+                      {.listeners = {on_event([&](const Event& e) {
+                         heard.push_back(std::string(to_string(e.type)) + " " + std::string(e.business_key));
+                       })}});
   (void)consumer.consume_batch(messages_of({"a", "a", "bad", "b"}), failing_for({"bad"}));
   CHECK(heard == std::vector<std::string>{"consumed a", "already_consumed a", "failed bad"});
 }

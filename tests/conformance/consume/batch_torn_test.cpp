@@ -47,9 +47,9 @@ struct Torn {
   Pool pool = db.pool(1);
   std::unique_ptr<soci::session> sql = db.session();
   std::vector<std::string> heard;
-  TxConsumerOptions options = {.observer = [this](const Event& e) {
-    heard.push_back(std::string(to_string(e.type)) + " " + std::string(e.business_key));
-  }};
+  TxConsumerOptions options = {.listeners = {on_event([this](const Event& e) {
+                                 heard.push_back(std::string(to_string(e.type)) + " " + std::string(e.business_key));
+                               })}};
   TxConsumer consumer = on_sqlite3() ? TxConsumer(*sql, "svc", options) : TxConsumer(pool, "svc", options);
 };
 
@@ -79,7 +79,7 @@ TEST_CASE("with stop, messages after the handler that committed are not run, and
   CHECK(t.db.effects() == 5);
 }
 
-TEST_CASE("the observer gets an event for each torn claim of a batch" * doctest::skip(on_postgresql())) {
+TEST_CASE("the listener gets an event for each torn claim of a batch" * doctest::skip(on_postgresql())) {
   Torn t;
   (void)t.consumer.consume_batch(batch, tear, OnFailure::skip);
   CHECK(t.heard == std::vector<std::string>{"torn a", "torn d", "torn tears", "failed d", "failed a", "failed tears",
@@ -228,15 +228,16 @@ TEST_CASE("another consumer does not acknowledge messages that a handler of a ba
   }
 }
 
-TEST_CASE("the observer gets the events of a batch's torn claims while no connection is held" *
+TEST_CASE("the listener gets the events of a batch's torn claims while no connection is held" *
           doctest::skip(!on_mysql())) {  // in pools of PostgreSQL and SQLite no claim is torn
   EffectDatabase db;
   Pool pool = db.pool(PoolOptions{.connections = 1, .acquire_timeout = std::chrono::milliseconds(100)});
   std::vector<std::string> heard;
-  TxConsumer consumer(pool, "svc", {.observer = [&](const Event& e) {
-                        const auto free = pool.acquire();  // if this throws, `heard` stays empty
-                        heard.push_back(std::string(to_string(e.type)) + " " + std::string(e.business_key));
-                      }});
+  TxConsumer consumer(pool, "svc",
+                      {.listeners = {on_event([&](const Event& e) {
+                         const auto free = pool.acquire();  // if this throws, `heard` stays empty
+                         heard.push_back(std::string(to_string(e.type)) + " " + std::string(e.business_key));
+                       })}});
   (void)consumer.consume_batch(messages_of({"tears"}), tear);
   CHECK(heard == std::vector<std::string>{"torn tears", "failed tears"});
 }

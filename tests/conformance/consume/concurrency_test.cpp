@@ -140,8 +140,8 @@ TEST_CASE("redeliveries of one consumed key do not block each other") {
   EffectDatabase db;
   Pool pool = db.pool(4);
   std::atomic<int> retries = 0;
-  TxConsumer consumer(pool, "svc",
-                      {.observer = [&](const Event& e) { retries += e.type == EventType::retry ? 1 : 0; }});
+  TxConsumer consumer(
+      pool, "svc", {.listeners = {on_event([&](const Event& e) { retries += e.type == EventType::retry ? 1 : 0; })}});
   (void)consumer.consume(order, add_effect);
   std::atomic<int> duplicates = 0;
   std::vector<std::thread> workers;
@@ -204,9 +204,9 @@ TEST_CASE("batches with the same keys in opposite orders do not deadlock") {
   EffectDatabase db;
   Pool pool = db.pool(4);
   std::atomic<int> retries = 0;
-  TxConsumer consumer(pool, "order-service", {.observer = [&](const Event& e) {
-                        if (e.type == EventType::retry) ++retries;
-                      }});
+  TxConsumer consumer(pool, "order-service", {.listeners = {on_event([&](const Event& e) {
+                                                if (e.type == EventType::retry) ++retries;
+                                              })}});
   for (int round = 0; round < 20; ++round) {
     std::vector<Message> forward;
     for (int i = 0; i < 30; ++i) forward.push_back({.business_key = std::to_string(round) + "-" + std::to_string(i)});

@@ -110,13 +110,13 @@ TEST_CASE("a batch records conflicts with existing rows and among its own messag
   CHECK(recorded(db, "original_message_id", "n2") == "n1");
 }
 
-TEST_CASE("the observer gets the event of a conflict") {
+TEST_CASE("the listener gets the event of a conflict") {
   const EffectDatabase db;
   Pool pool = db.pool(1);
   int told = 0;
-  TxConsumer consumer(pool, "svc", {.observer = [&](const Event& event) {
-                        if (event.type == EventType::conflict && event.business_key == "order123") ++told;
-                      }});
+  TxConsumer consumer(pool, "svc", {.listeners = {on_event([&](const Event& event) {
+                                      if (event.type == EventType::conflict && event.business_key == "order123") ++told;
+                                    })}});
   CHECK(consumer.consume(original, add_effect).outcome == consumed);
   conflicts(consumer, other);
   CHECK(told == 1);

@@ -232,17 +232,17 @@ TEST_CASE("consume on a session that is inside a transaction is refused, and doe
   CHECK(consumer.consume(order, add_effect).outcome == Outcome::consumed);
 }
 
-TEST_CASE("the observer gets an event for each delivery, and its exceptions are ignored") {
+TEST_CASE("the listener gets an event for each delivery, and its exceptions are ignored") {
   EffectDatabase db;
   Pool pool = db.pool();
   std::vector<std::string> heard;
-  TxConsumer consumer(pool, "order-service", {.observer = [&](const Event& event) {
-                        CHECK(event.consumer == "order-service");
-                        CHECK(event.business_key == "order123");
-                        CHECK(event.duration.count() > 0);
-                        heard.emplace_back(to_string(event.type));
-                        throw std::runtime_error("an observer that fails");
-                      }});
+  TxConsumer consumer(pool, "order-service", {.listeners = {on_event([&](const Event& event) {
+                                                CHECK(event.consumer == "order-service");
+                                                CHECK(event.business_key == "order123");
+                                                CHECK(event.duration.count() > 0);
+                                                heard.emplace_back(to_string(event.type));
+                                                throw std::runtime_error("a listener that fails");
+                                              })}});
   CHECK_THROWS((void)consumer.consume(order, [](soci::session&, Delivery&) { throw std::runtime_error("no"); }));
   (void)consumer.consume(order, add_effect);
   (void)consumer.consume(order, add_effect);
@@ -250,7 +250,7 @@ TEST_CASE("the observer gets an event for each delivery, and its exceptions are 
 
   heard.clear();
   TxConsumer refusing(pool, "order-service",
-                      {.observer = [&](const Event& e) { heard.emplace_back(to_string(e.type)); }});
+                      {.listeners = {on_event([&](const Event& e) { heard.emplace_back(to_string(e.type)); })}});
   CHECK_THROWS((void)refusing.consume({.business_key = ""}, add_effect));
   CHECK(heard == std::vector<std::string>{"failed"});
 }

@@ -118,7 +118,8 @@ TEST_CASE("the marker of an attempt is removed before the backoff, also if its c
   const auto observer = [&](const Event& event) {
     if (event.type == EventType::retry) markers_in_backoff = markers(db);
   };
-  TxConsumer consumer(pool, "svc", {.retry = {.initial_backoff = 1ms}, .observer = observer, .count_starts = true});
+  TxConsumer consumer(pool, "svc",
+                      {.retry = {.initial_backoff = 1ms}, .listeners = {on_event(observer)}, .count_starts = true});
   int runs = 0;
   const auto handler = [&](soci::session& sql, Delivery& delivery) {
     if (++runs == 1) kill_connection(sql, db);
@@ -136,7 +137,7 @@ TEST_CASE("a lease is released only after the marker of its attempt is removed")
   const auto observer = [&](const Event& event) {
     if (event.type == EventType::failed) markers_at_the_end = markers(db);
   };
-  LeaseConsumer consumer(pool, "svc", {.max_attempts = 2, .observer = observer, .count_starts = true});
+  LeaseConsumer consumer(pool, "svc", {.max_attempts = 2, .listeners = {on_event(observer)}, .count_starts = true});
   CHECK_THROWS((void)consumer.consume(order, [](Lease&) { throw Error(ErrorCode::acquire_timeout, ""); }));
   CHECK(markers_at_the_end == 0);
 }

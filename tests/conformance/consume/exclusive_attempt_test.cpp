@@ -75,9 +75,11 @@ TEST_CASE("an attempt has no marker during its backoff, and a suspected message 
     const auto observer = [&](const Event& event) {
       if (event.type == EventType::retry) markers_in_backoff = markers(db);
     };
-    TxConsumer consumer(
-        pool, "svc",
-        {.retry = {.initial_backoff = 1ms}, .observer = observer, .max_attempts = 2, .count_starts = true});
+    TxConsumer consumer(pool, "svc",
+                        {.retry = {.initial_backoff = 1ms},
+                         .listeners = {on_event(observer)},
+                         .max_attempts = 2,
+                         .count_starts = true});
     Stumbles stumbles;
     long long exclusive = 0;
     const auto handler = [&](soci::session& sql, Delivery& delivery) {

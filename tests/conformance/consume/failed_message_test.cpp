@@ -71,7 +71,8 @@ TEST_CASE("after max_attempts a message is parked, and its handler does not run"
   const EffectDatabase db;
   Pool pool = db.pool(1);
   std::vector<EventType> told;
-  TxConsumer consumer(pool, "svc", {.observer = [&](const Event& e) { told.push_back(e.type); }, .max_attempts = 3});
+  TxConsumer consumer(pool, "svc",
+                      {.listeners = {on_event([&](const Event& e) { told.push_back(e.type); })}, .max_attempts = 3});
   for (int i = 0; i < 2; ++i) CHECK_THROWS_AS((void)consumer.consume(order, refuse), std::invalid_argument);
   const Result last = consumer.consume(order, refuse);  // the third failure parks the message
   CHECK(last.outcome == parked);

@@ -32,7 +32,8 @@ TEST_CASE("a connection that is killed at any step of the handler is replaced, a
     EffectDatabase db;
     Pool pool = db.pool(2);
     std::vector<std::string_view> events;
-    TxConsumer consumer(pool, "svc", {.observer = [&](const Event& e) { events.push_back(to_string(e.type)); }});
+    TxConsumer consumer(pool, "svc",
+                        {.listeners = {on_event([&](const Event& e) { events.push_back(to_string(e.type)); })}});
     const Result result = consumer.consume(order, [&](soci::session& sql, Delivery& d) {
       const auto kill_at = [&](Kill now) {
         if (now == step && d.attempt() == 1) kill_connection(sql, db);
@@ -88,12 +89,12 @@ TEST_CASE("a connection that is killed while it waits for a key is replaced" * d
                                                 soci::into(id);
                                             waiting_id = id;
                                           }});
-  TxConsumer waiting(waiting_pool, "svc", {.observer = [&](const Event& e) {
-                       if (e.type == EventType::retry) {
-                         ++retries;
-                         holding.rollback();
-                       }
-                     }});
+  TxConsumer waiting(waiting_pool, "svc", {.listeners = {on_event([&](const Event& e) {
+                                             if (e.type == EventType::retry) {
+                                               ++retries;
+                                               holding.rollback();
+                                             }
+                                           })}});
   std::thread killer([&] {
     // Waits until the server reports that the connection waits for a lock.
     const std::string waits = on_mysql()
@@ -197,9 +198,9 @@ TEST_CASE("two messages whose handlers deadlock with each other are both consume
   Pool pool = db.pool(4);
   std::atomic<int> retried = 0;
   std::atomic<int> inside = 0;
-  TxConsumer consumer(pool, "svc", {.retry = {.max_attempts = 20}, .observer = [&](const Event& e) {
-                                      if (e.type == EventType::retry) ++retried;
-                                    }});
+  TxConsumer consumer(pool, "svc", {.retry = {.max_attempts = 20}, .listeners = {on_event([&](const Event& e) {
+                                                                     if (e.type == EventType::retry) ++retried;
+                                                                   })}});
   const auto cross = [&](int first, int second) {
     return [&, first, second](soci::session& sql, Delivery& d) {
       add_effect(sql, d);
@@ -249,13 +250,14 @@ TEST_CASE("an error that remains after the last allowed run is thrown unchanged"
   *holder << "update pair set n = 1";
 
   int retries = 0;
-  TxConsumer consumer(
-      pool, "svc", {.retry = {.max_attempts = 2, .initial_backoff = milliseconds(1)}, .observer = [&](const Event& e) {
-                      if (e.type != EventType::retry) return;
-                      ++retries;
-                      CHECK(is_transient(e.error));
-                      auto free = pool.acquire();  // no connection is held during the backoff
-                    }});
+  TxConsumer consumer(pool, "svc",
+                      {.retry = {.max_attempts = 2, .initial_backoff = milliseconds(1)},
+                       .listeners = {on_event([&](const Event& e) {
+                         if (e.type != EventType::retry) return;
+                         ++retries;
+                         CHECK(is_transient(e.error));
+                         auto free = pool.acquire();  // no connection is held during the backoff
+                       })}});
   try {
     (void)consumer.consume(order, [&](soci::session& sql, Delivery& d) {
       add_effect(sql, d);
@@ -295,9 +297,9 @@ TEST_CASE("the stop token ends the backoff, and consume throws the error of the 
                                  .max_backoff = std::chrono::hours(1),
                                  .max_elapsed = std::chrono::hours(1)},
                        .stop = stop.get_token(),
-                       .observer = [&](const Event& e) {
+                       .listeners = {on_event([&](const Event& e) {
                          if (e.type == EventType::retry) stop.request_stop();
-                       }});
+                       })}});
   db.run("create table pair (id integer primary key)");
   db.run("insert into pair values (1)");
   const auto holder = db.session();

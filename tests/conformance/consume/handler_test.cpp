@@ -55,11 +55,11 @@ TEST_CASE("events have the broker's message id") {
   Pool pool = db.pool(2);
   std::string ids;
   const auto note = [&](const Event& e) { ids += std::string(e.message_id) + " "; };
-  TxConsumer consumer(pool, "svc", {.observer = note});
+  TxConsumer consumer(pool, "svc", {.listeners = {on_event(note)}});
   (void)consumer.consume({.business_key = "1", .message_id = "a"}, add_a);
   const std::vector<Message> batch = {{.business_key = "2", .message_id = "b"}, {.business_key = "3"}};
   (void)consumer.consume_batch(batch, add_a);
-  LeaseConsumer leases(pool, "leases", {.observer = note});
+  LeaseConsumer leases(pool, "leases", {.listeners = {on_event(note)}});
   (void)leases.consume({.business_key = "1", .message_id = "c"}, nothing);
   CHECK(ids == "a b  c ");
 }

@@ -202,7 +202,7 @@ TEST_CASE("an error that a handler has recovered from does not make its own exce
   CHECK_THROWS_AS(std::rethrow_exception(result.error), std::logic_error);
 }
 
-TEST_CASE("the observer and the caller get the exception that the handler threw") {
+TEST_CASE("the listener and the caller get the exception that the handler threw") {
   Scene scene;
   std::vector<std::string> classes;
   const auto observer = [&](const Event& event) {
@@ -210,7 +210,7 @@ TEST_CASE("the observer and the caller get the exception that the handler threw"
     classes.emplace_back(event.error_class);
     CHECK_THROWS_AS(std::rethrow_exception(event.error), std::runtime_error);
   };
-  TxConsumer consumer(scene.client->handle(), "svc", {.retry = {.max_attempts = 2}, .observer = observer});
+  TxConsumer consumer(scene.client->handle(), "svc", {.retry = {.max_attempts = 2}, .listeners = {on_event(observer)}});
   CHECK_THROWS_AS((void)consumer.consume(order, [&](NativeHandle) { scene.client->fail_transiently(); }),
                   std::runtime_error);
   CHECK(classes.size() == 2);

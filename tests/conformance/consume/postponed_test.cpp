@@ -41,7 +41,7 @@ TEST_CASE("a handler that asks for a later delivery leaves no rows, and counts n
   for (const bool counts_starts : {false, true}) {
     std::vector<EventType> told;
     TxConsumer consumer(pool, "svc",
-                        {.observer = [&](const Event& e) { told.push_back(e.type); },
+                        {.listeners = {on_event([&](const Event& e) { told.push_back(e.type); })},
                          .max_attempts = 1,
                          .count_starts = counts_starts});
     const Message message{.business_key = "k" + std::to_string(counts_starts)};

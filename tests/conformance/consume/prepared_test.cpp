@@ -28,7 +28,8 @@ TEST_CASE("a handler may deallocate all prepared statements: its message and the
   EffectDatabase db;
   Pool pool = db.pool(1);
   int retries = 0;
-  TxConsumer consumer(pool, "svc", {.observer = [&](const Event& e) { retries += e.type == EventType::retry; }});
+  TxConsumer consumer(pool, "svc",
+                      {.listeners = {on_event([&](const Event& e) { retries += e.type == EventType::retry; })}});
   const Handler deallocating = [](soci::session& sql, Delivery& d) {
     add_effect(sql, d);
     sql << "deallocate all";
@@ -84,7 +85,8 @@ TEST_CASE("prepared statements still work after the tables are flushed or altere
   EffectDatabase db;
   Pool pool = db.pool(1);
   int retries = 0;
-  TxConsumer consumer(pool, "svc", {.observer = [&](const Event& e) { retries += e.type == EventType::retry; }});
+  TxConsumer consumer(pool, "svc",
+                      {.listeners = {on_event([&](const Event& e) { retries += e.type == EventType::retry; })}});
   check_consumes(consumer, "first");
   int round = 0;
   for (const std::string change : {"flush tables", "alter table txinbox_consumed_message add column note varchar(10)",

@@ -54,14 +54,14 @@ TEST_CASE("without the option recent_keys, nothing is answered from the cache") 
   CHECK(t.consume_batch({order}) == Outcomes{consumed});
 }
 
-TEST_CASE("a cached duplicate is answered without the database, and the observer gets its event") {
+TEST_CASE("a cached duplicate is answered without the database, and the listener gets its event") {
   EffectDatabase db;
   std::optional<Proxy> proxy;
   if (!on_sqlite3()) proxy.emplace(db.url());
   Pool pool = open_pool(proxy ? proxy->url() : db.url(), {.connections = 1});
   std::vector<EventType> heard;
   TxConsumerOptions options = remembering;
-  options.observer = [&](const Event& e) { heard.push_back(e.type); };
+  options.listeners = {on_event([&](const Event& e) { heard.push_back(e.type); })};
   TxConsumer consumer(pool, "svc", options);
   CHECK(consumer.consume(order, add_effect).outcome == consumed);
   db.run("delete from txinbox_consumed_message");

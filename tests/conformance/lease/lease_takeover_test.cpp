@@ -35,9 +35,9 @@ TEST_CASE("each kind of consumer takes over an expired lease, and a lease consum
     CHECK(t.db.effects() == 1);
   };
   int taken = 0;
-  LeaseConsumer observed(t.pool, "svc", {.observer = [&](const Event& e) {
-                           if (e.type == EventType::lease_taken_over) ++taken;
-                         }});
+  LeaseConsumer observed(t.pool, "svc", {.listeners = {on_event([&](const Event& e) {
+                                           if (e.type == EventType::lease_taken_over) ++taken;
+                                         })}});
   std::int64_t fence = 0;
   const auto slow = [&](Lease& lease) {
     fence = lease.fence();

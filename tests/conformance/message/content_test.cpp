@@ -60,11 +60,11 @@ TEST_CASE("a delivery with the same content is a duplicate, and one with another
   });
 }
 
-TEST_CASE("the observer gets an event for a conflict") {
+TEST_CASE("the listener gets an event for a conflict") {
   EffectDatabase db;
   Pool pool = db.pool(1);
   std::vector<EventType> heard;
-  TxConsumer consumer(pool, "svc", {.observer = [&](const Event& e) { heard.push_back(e.type); }});
+  TxConsumer consumer(pool, "svc", {.listeners = {on_event([&](const Event& e) { heard.push_back(e.type); })}});
   (void)consumer.consume(with("1"), add_effect);
   (void)consumer.consume(with("2"), add_effect);
   CHECK(heard == std::vector<EventType>{EventType::consumed, EventType::conflict});

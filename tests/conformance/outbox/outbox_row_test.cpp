@@ -80,7 +80,8 @@ TEST_CASE("a handler whose connection has lost its prepared statements adds its 
   const TestDatabase db;
   Pool pool = db.pool(1);
   int retries = 0;
-  TxConsumer consumer(pool, "svc", {.observer = [&](const Event& e) { retries += e.type == EventType::retry; }});
+  TxConsumer consumer(pool, "svc",
+                      {.listeners = {on_event([&](const Event& e) { retries += e.type == EventType::retry; })}});
   for (int i = 0; i < 5; ++i) {
     const auto add = [&](soci::session& sql, Delivery&) {
       if (i > 0) sql << "deallocate all";

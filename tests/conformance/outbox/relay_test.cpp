@@ -172,14 +172,14 @@ TEST_CASE("a row that commits after the relay has passed it is published by the 
   CHECK(outbox_becomes_empty(db));
 }
 
-TEST_CASE("an observer can use the only connection of the relay's pool") {
+TEST_CASE("a listener can use the only connection of the relay's pool") {
   const TestDatabase db;
   Pool pool = db.pool(PoolOptions{.connections = 1, .acquire_timeout = 200ms});
   std::mutex mutex;
   std::vector<RelayEventType> seen;
   RelayOptions options = quick([&](const RelayEvent& event) {
     int one = 0;
-    pool.acquire().session() << "select 1", soci::into(one);  // the relay ignores an exception of the observer
+    pool.acquire().session() << "select 1", soci::into(one);  // the relay ignores an exception of the listener
     const std::lock_guard lock(mutex);
     if (one == 1) seen.push_back(event.type);
   });

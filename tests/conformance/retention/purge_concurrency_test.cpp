@@ -66,7 +66,7 @@ TEST_CASE("concurrent purges remove each row once, and none of them fails or wai
       Pool pool = db.pool(1);
       const auto connection = pool.acquire();
       start.arrive_and_wait();
-      removed += purge(connection, 1h, {.batch_size = 50, .duty = 1, .observer = retries.observer()});
+      removed += purge(connection, 1h, {.batch_size = 50, .duty = 1, .listeners = {on_event(retries.observer())}});
     });
   }
   for (std::thread& each : purges) each.join();
@@ -90,7 +90,7 @@ TEST_CASE("a purge skips a row that a consumer holds without a wait, and the nex
       CHECK(std::distance(held.begin(), held.end()) == 2);
     }
     Retries retries;
-    CHECK(purge(*db.session(), 1h, {.batch_size = 4, .observer = retries.observer()}) == 8);
+    CHECK(purge(*db.session(), 1h, {.batch_size = 4, .listeners = {on_event(retries.observer())}}) == 8);
     CHECK(retries.classes() == none);
     holder->commit();
     CHECK(db.claims() == 2);
@@ -118,7 +118,7 @@ TEST_CASE("a purge and batches of old duplicates at the same time: no deadlock, 
     const std::vector<Message> messages = add_old_keys(db, keys);
     Pool pool = db.pool(consumers + 1);
     Retries retries;
-    TxConsumer consumer(pool, "svc", {.observer = retries.observer()});
+    TxConsumer consumer(pool, "svc", {.listeners = {on_event(retries.observer())}});
     std::latch start(consumers + 1);
     std::atomic<int> duplicates = 0;
     std::vector<std::thread> threads;
@@ -139,7 +139,7 @@ TEST_CASE("a purge and batches of old duplicates at the same time: no deadlock, 
     {
       const auto connection = pool.acquire();
       start.arrive_and_wait();
-      removed = purge(connection, 1h, {.batch_size = 60, .duty = 1, .observer = retries.observer()});
+      removed = purge(connection, 1h, {.batch_size = 60, .duty = 1, .listeners = {on_event(retries.observer())}});
     }
     for (std::thread& each : threads) each.join();
     if (!db.is_galera()) CHECK(retries.classes() == none);

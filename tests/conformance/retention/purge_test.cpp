@@ -94,7 +94,7 @@ TEST_CASE("a batch removes no more rows than its size, and an event reports each
     largest = std::max(largest, event.rows);
     throw std::runtime_error("the purge ignores this");
   };
-  CHECK(purge_of(db, 1h, {.consumer = "svc", .batch_size = 40, .observer = observer}) == 450);
+  CHECK(purge_of(db, 1h, {.consumer = "svc", .batch_size = 40, .listeners = {on_event(observer)}}) == 450);
   CHECK(told == 450);
   CHECK(largest == 40);
 }
@@ -112,8 +112,9 @@ TEST_CASE("no batch begins after max_time" * doctest::test_suite("timed")) {
   db.add("svc", 500, 25h);
   std::size_t batches = 0;
   // The pause after the first batch is much longer than max_time. On any machine, the first batch begins in max_time.
-  CHECK(purge_of(db, 1h, {.batch_size = 10, .max_time = 5s, .duty = 1e-6, .observer = [&](auto&) { ++batches; }}) ==
-        10);
+  CHECK(purge_of(db, 1h, {.batch_size = 10, .max_time = 5s, .duty = 1e-6, .listeners = {on_event([&](auto&) {
+                                                                            ++batches;
+                                                                          })}}) == 10);
   CHECK(batches == 1);
   CHECK(db.claims() == 490);
 }
@@ -123,7 +124,8 @@ TEST_CASE("after a stop, the running batch finishes, and the pause after it ends
   db.add("svc", 500, 25h);
   std::stop_source stop;
   const auto observer = [&](const Event&) { stop.request_stop(); };
-  CHECK(purge_of(db, 1h, {.batch_size = 10, .duty = 1e-6, .stop = stop.get_token(), .observer = observer}) == 10);
+  CHECK(purge_of(db, 1h,
+                 {.batch_size = 10, .duty = 1e-6, .stop = stop.get_token(), .listeners = {on_event(observer)}}) == 10);
   CHECK(db.claims() == 490);
   CHECK(purge_of(db, 1h, {.stop = stop.get_token()}) == 0);
   CHECK(db.number("select purged from txinbox_consumer") == 10);
@@ -173,7 +175,7 @@ TEST_CASE("a purge that fails records how many rows it has removed") {
     CHECK(event.type == EventType::purged);  // there is no retry event
     db.run("alter table txinbox_consumed_message rename to taken_away");
   };
-  CHECK_THROWS_AS(purge_of(db, 1h, {.batch_size = 1, .observer = observer}), soci::soci_error);
+  CHECK_THROWS_AS(purge_of(db, 1h, {.batch_size = 1, .listeners = {on_event(observer)}}), soci::soci_error);
   CHECK(db.number("select purged from txinbox_consumer") == 1);
   CHECK(db.number("select count(*) from taken_away") == 2);
 }

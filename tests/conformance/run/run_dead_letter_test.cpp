@@ -166,12 +166,12 @@ TEST_CASE("no later message is acknowledged before the broker has confirmed a de
   RunOptions options = until_idle();
   int refused = 0;
   std::size_t acknowledged_before = 0;
-  options.observer = [&](const RunEvent& event) {
+  options.listeners = {on_event([&](const RunEvent& event) {
     if (event.type != RunEventType::dead_letter_failed || ++refused != 3) return;
     CHECK(event.reason == "invalid_key");
     acknowledged_before = broker.acknowledged();
     broker.refuse_dead_letters(false);
-  };
+  })};
   const RunSummary summary = run(source, consumer, body_is_key, add_effect, options);
   CHECK(refused >= 3);
   CHECK(acknowledged_before == 3);

@@ -89,7 +89,7 @@ class OutageOfMessage {
 TEST_CASE("a message whose errors look like outages is parked after max_attempts while others are consumed") {
   OutageOfMessage world;
   Pool pool = world.db.pool();
-  TxConsumer consumer(pool, "order-service", {.observer = world.observer(), .max_attempts = 3});
+  TxConsumer consumer(pool, "order-service", {.listeners = {on_event(world.observer())}, .max_attempts = 3});
   SUBCASE("with a handler for one message") {
     world.check_parked(consumer, [&](soci::session& sql, Delivery& delivery) {
       add_effect(sql, delivery);
@@ -123,7 +123,7 @@ TEST_CASE("a message whose errors look like outages is parked, whatever exceptio
           doctest::skip(on_sqlite3())) {
   OutageOfMessage world;
   Pool pool = world.db.pool();
-  TxConsumer consumer(pool, "order-service", {.observer = world.observer(), .max_attempts = 3});
+  TxConsumer consumer(pool, "order-service", {.listeners = {on_event(world.observer())}, .max_attempts = 3});
   const auto handler = [&](soci::session& sql, Delivery& delivery) {
     if (delivery.message().business_key != "bad") return world.good(delivery.message());
     ++world.attempts;
@@ -136,7 +136,7 @@ TEST_CASE("a message whose handler meets a missing table, or ends its connection
           doctest::skip(on_sqlite3())) {
   OutageOfMessage world;
   Pool pool = world.db.pool();
-  TxConsumer consumer(pool, "order-service", {.observer = world.observer(), .max_attempts = 3});
+  TxConsumer consumer(pool, "order-service", {.listeners = {on_event(world.observer())}, .max_attempts = 3});
   std::string statement = "insert into no_such_table values (1)";
   std::string last_error = on_postgresql() ? "postgresql 42P01" : "mysql 1146";
   SUBCASE("a missing table") {}
@@ -155,7 +155,7 @@ TEST_CASE("a message whose handler meets a missing table, or ends its connection
 TEST_CASE("a message whose errors look like outages is parked under a lease, too") {
   OutageOfMessage world;
   Pool pool = world.db.pool();
-  LeaseConsumer consumer(pool, "order-service", {.max_attempts = 3, .observer = world.observer()});
+  LeaseConsumer consumer(pool, "order-service", {.max_attempts = 3, .listeners = {on_event(world.observer())}});
   world.check_parked(consumer, [&](Lease& lease) { world.handle(lease.message()); });
   CHECK(world.failed_events == world.attempts);  // the last one is counted without another attempt
 }

@@ -104,10 +104,10 @@ TEST_CASE("lanes that fail leave room for the bytes of the other lanes") {
   RunOptions options = failing.options();
   options.max_in_flight_bytes = 1'000;
   bool has_failed = false;
-  options.observer = [&](const RunEvent& event) {
+  options.listeners = {on_event([&](const RunEvent& event) {
     if (event.type != RunEventType::retry || std::exchange(has_failed, true)) return;
     publish(broker, 3, "good" + std::string(200, 'x'), 50);  // not earlier, or one poll would get all messages
-  };
+  })};
   MemorySource source(broker);
   const RunSummary summary = run(
       source, consumer, body_is_key, [&](soci::session&, Delivery& delivery) { failing.handle(delivery.message()); },
@@ -213,9 +213,9 @@ TEST_CASE("if the source loses one message of a lane, its later messages wait fo
   RunLog log;
   MemorySource source(broker);
   bool is_lost = false;
-  options.observer = [&](const RunEvent& event) {
+  options.listeners = {on_event([&](const RunEvent& event) {
     if (event.type == RunEventType::retry && !std::exchange(is_lost, true)) source.lose(0, 2);
-  };
+  })};
   const RunSummary summary =
       run(source, consumer, body_is_key,
           failing_at_first(log, 8, [](const std::string& key) { return key == "order-0-2"; }), options);

@@ -154,9 +154,9 @@ TEST_CASE("run drops the messages that the broker takes back, and does not ackno
   options.batch = 10;
   RunLog log;
   std::size_t dropped = 0;
-  options.observer = [&](const RunEvent& event) {
+  options.listeners = {on_event([&](const RunEvent& event) {
     if (event.type == RunEventType::dropped) dropped += event.count;
-  };
+  })};
   const RunSummary summary = run(
       source, consumer, body_is_key,
       [&](soci::session& sql, Delivery& delivery) {
@@ -191,11 +191,11 @@ TEST_CASE("while no connection of the pool is free, all messages wait, and no me
   std::optional<Connection> held(pool.acquire());
   RunOptions options = until_idle();
   int unavailable = 0;
-  options.observer = [&](const RunEvent& event) {
+  options.listeners = {on_event([&](const RunEvent& event) {
     if (event.type != RunEventType::unavailable) return;
     CHECK(event.error_class == "acquire_timeout");
     if (++unavailable == 3) held.reset();
-  };
+  })};
   const RunSummary summary = run(source, consumer, body_is_key, add_effect, options);
   CHECK(unavailable >= 3);
   CHECK(summary.consumed == 10);
@@ -213,11 +213,11 @@ TEST_CASE("run tries the database again after 5 seconds, even if the backoff of 
   RunOptions options = until_idle();
   options.backoff = options.max_backoff = 1h;
   std::vector<std::chrono::milliseconds> waits;
-  options.observer = [&](const RunEvent& event) {
+  options.listeners = {on_event([&](const RunEvent& event) {
     if (event.type != RunEventType::unavailable) return;
     waits.push_back(event.backoff);
     held.reset();
-  };
+  })};
   CHECK(run(source, consumer, body_is_key, add_effect, options).consumed == 1);
   CHECK(waits == std::vector<std::chrono::milliseconds>{5s});
 }
@@ -252,9 +252,9 @@ TEST_CASE("under leases, messages run concurrently, and run waits for a message 
   RunSummary summary;
   (void)other.consume({.business_key = "order-3"}, [&](Lease&) {
     std::atomic<bool> was_told = false;
-    options.observer = [&](const RunEvent& event) {
+    options.listeners = {on_event([&](const RunEvent& event) {
       if (event.type == RunEventType::retry && event.business_key == "order-3") was_told = true;
-    };
+    })};
     std::jthread consuming([&] {
       summary = run(
           source, consumer, body_is_key,

@@ -135,9 +135,9 @@ TEST_CASE("the documented privileges are enough for the outbox and the relay, an
   std::atomic<int> errors = 0;
   const RelayOptions options{.poll = std::chrono::milliseconds(5),
                              .initial_backoff = std::chrono::milliseconds(5),
-                             .observer = [&](const RelayEvent& event) {
+                             .listeners = {on_event([&](const RelayEvent& event) {
                                if (event.type == RelayEventType::error) ++errors;
-                             }};
+                             })}};
   const std::vector<std::string> published{"p"};
   {
     const OutboxRelay running(pool, broker.publisher([&](const OutgoingMessage&) {

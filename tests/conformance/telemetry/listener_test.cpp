@@ -139,10 +139,10 @@ TEST_CASE("listeners see an end in the reverse order, and their exceptions are i
   const EffectDatabase db;
   Pool pool = db.pool(2);
   Lines lines;
-  const Listeners listeners{std::make_shared<Recorder>(lines, "a "), std::make_shared<Thrower>(),
+  const Listeners listeners{on_event([](const Event&) { throw std::runtime_error("function"); }),
+                            std::make_shared<Recorder>(lines, "a "), std::make_shared<Thrower>(),
                             std::make_shared<Recorder>(lines, "b ")};
-  TxConsumer consumer(pool, "svc",
-                      {.observer = [](const Event&) { throw std::runtime_error("observer"); }, .listeners = listeners});
+  TxConsumer consumer(pool, "svc", {.listeners = listeners});
   CHECK(consumer.consume({.business_key = "k1"}, add_effect).outcome == Outcome::consumed);
   CHECK(db.effects() == 1);
   CHECK(lines == Lines{"a begin consume k1", "b begin consume k1", "a begin attempt k1", "b begin attempt k1",

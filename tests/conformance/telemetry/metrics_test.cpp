@@ -1,6 +1,6 @@
-// Metrics as an observer of real consumers.
+// Metrics as a listener of real consumers.
 
-#include <functional>
+#include <memory>
 #include <stdexcept>
 #include <string>
 
@@ -18,8 +18,8 @@ namespace {
 TEST_CASE("metrics count each delivery of consume and consume_batch once") {
   EffectDatabase db;
   Pool pool = db.pool(2);
-  Metrics metrics;
-  TxConsumer consumer(pool, "svc", {.observer = std::ref(metrics)});
+  const auto metrics = std::make_shared<Metrics>();
+  TxConsumer consumer(pool, "svc", {.listeners = {metrics}});
   const auto bad = [](soci::session&, Delivery&) { throw std::invalid_argument("no"); };
   (void)consumer.consume({.business_key = "a", .content = "1"}, add_effect);
   (void)consumer.consume({.business_key = "a", .content = "1"}, add_effect);
@@ -27,7 +27,7 @@ TEST_CASE("metrics count each delivery of consume and consume_batch once") {
   CHECK_THROWS((void)consumer.consume({.business_key = "b"}, bad));
   (void)consumer.consume_batch(messages_of({"c", "d", "c", std::string(300, 'x'), "e"}), add_effect);
 
-  const PrometheusText text(metrics.text());
+  const PrometheusText text(metrics->text());
   const auto count = [&](const std::string& outcome) {
     return text.value("txinbox_messages_total", {{"consumer", "svc"}, {"outcome", outcome}});
   };
@@ -47,12 +47,12 @@ TEST_CASE("metrics count each delivery of consume and consume_batch once") {
 TEST_CASE("a delivery whose failure parks its message counts once, as parked, and its error is counted") {
   EffectDatabase db;
   Pool pool = db.pool(2);
-  Metrics metrics;
-  TxConsumer consumer(pool, "svc", {.observer = std::ref(metrics), .max_attempts = 1});
+  const auto metrics = std::make_shared<Metrics>();
+  TxConsumer consumer(pool, "svc", {.listeners = {metrics}, .max_attempts = 1});
   const auto bad = [](soci::session&, Delivery&) { throw std::invalid_argument("no"); };
   CHECK(consumer.consume({.business_key = "a"}, bad).outcome == parked);
   CHECK(consumer.consume({.business_key = "a"}, bad).outcome == parked);
-  const PrometheusText text(metrics.text());
+  const PrometheusText text(metrics->text());
   CHECK(text.value("txinbox_messages_total", {{"consumer", "svc"}, {"outcome", "failed"}}) == 0);
   CHECK(text.value("txinbox_messages_total", {{"consumer", "svc"}, {"outcome", "parked"}}) == 2);
   CHECK(text.value("txinbox_failures_total", {{"consumer", "svc"}, {"class", "std::invalid_argument"}}) == 1);
@@ -61,11 +61,11 @@ TEST_CASE("a delivery whose failure parks its message counts once, as parked, an
 TEST_CASE("a claim that a handler committed itself is counted as torn") {
   EffectDatabase db;
   Pool pool = db.pool(PoolOptions{.connections = 1});
-  Metrics metrics;
-  TxConsumer consumer(pool, "svc", {.observer = std::ref(metrics)});
+  const auto metrics = std::make_shared<Metrics>();
+  TxConsumer consumer(pool, "svc", {.listeners = {metrics}});
   const auto commits = [](soci::session& sql, Delivery&) { sql << "commit"; };
   CHECK_THROWS((void)consumer.consume({.business_key = "k"}, commits));
-  const PrometheusText text(metrics.text());
+  const PrometheusText text(metrics->text());
   // PostgreSQL and SQLite refuse the handler's COMMIT, so no claim is torn there.
   CHECK(text.value("txinbox_torn_total", {{"consumer", "svc"}}) == (on_mysql() ? 1 : 0));
   CHECK(text.value("txinbox_messages_total", {{"consumer", "svc"}, {"outcome", "failed"}}) == 1);

@@ -141,17 +141,17 @@ TEST_CASE("a handler that loses the transaction is never acknowledged, and the d
   fmt::print("{}", table);
 }
 
-TEST_CASE("the observer gets the event of a torn claim while no connection is held" * doctest::skip(on_postgresql())) {
+TEST_CASE("the listener gets the event of a torn claim while no connection is held" * doctest::skip(on_postgresql())) {
   // On PostgreSQL no claim is torn.
   EffectDatabase db;
   const auto sql = db.session();
   // In a SQLite pool no claim is torn. So the test uses a caller's session there.
   Pool pool = db.pool(1);
   std::vector<std::string> heard;
-  const TxConsumerOptions options = {.observer = [&](const Event& e) {
-    heard.emplace_back(to_string(e.type));
-    if (!on_sqlite3()) auto free = pool.acquire();
-  }};
+  const TxConsumerOptions options = {.listeners = {on_event([&](const Event& e) {
+                                       heard.emplace_back(to_string(e.type));
+                                       if (!on_sqlite3()) auto free = pool.acquire();
+                                     })}};
   TxConsumer consumer = on_sqlite3() ? TxConsumer(*sql, "guard", options) : TxConsumer(pool, "guard", options);
   CHECK_THROWS_AS((void)consumer.consume({.business_key = "key"}, [](soci::session& s, Delivery&) { s.commit(); }),
                   Error);

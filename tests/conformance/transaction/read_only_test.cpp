@@ -102,8 +102,9 @@ TEST_CASE("a torn claim that a read-only server cannot mark is marked on another
   const ReadOnlyDatabase db;
   CountingPool counting(db);
   int torn = 0;
-  TxConsumer consumer(counting.pool, "svc",
-                      {.observer = [&](const Event& event) { torn += event.type == EventType::torn ? 1 : 0; }});
+  TxConsumer consumer(
+      counting.pool, "svc",
+      {.listeners = {on_event([&](const Event& event) { torn += event.type == EventType::torn ? 1 : 0; })}});
   CHECK(thrown_by([&] {
           (void)consumer.consume(order, [](soci::session& sql, Delivery& d) {
             add_effect(sql, d);

@@ -197,13 +197,13 @@ TEST_CASE("a malformed connection string is refused, and the error does not cont
   }
 }
 
-TEST_CASE("an observer may consume on the same pool") {
+TEST_CASE("a listener may consume on the same pool") {
   EffectDatabase db;
   Pool pool = db.pool(1);
   TxConsumer audit(pool, "audit");
-  TxConsumer consumer(pool, "svc", {.observer = [&](const Event& e) {
-                        (void)audit.consume({.business_key = std::string(e.business_key)}, add_effect);
-                      }});
+  TxConsumer consumer(pool, "svc", {.listeners = {on_event([&](const Event& e) {
+                                      (void)audit.consume({.business_key = std::string(e.business_key)}, add_effect);
+                                    })}});
   (void)consumer.consume(order, add_effect);
   CHECK(db.effects() == 2);
 }

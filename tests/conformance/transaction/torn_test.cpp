@@ -58,12 +58,13 @@ TEST_CASE(
   EffectDatabase db;
   Pool pool = db.pool(PoolOptions{.connections = 1, .lock_timeout = milliseconds(1000)});
   const auto other = db.session();
-  TxConsumer consumer(pool, "svc", {.retry = {.max_attempts = 2}, .observer = [&](const Event& e) {
-                                      if (e.type != EventType::retry) return;
-                                      auto connection = pool.acquire();
-                                      connection.session() << "insert into effect values ('another user')";
-                                      other->rollback();
-                                    }});
+  TxConsumer consumer(pool, "svc", {.retry = {.max_attempts = 2}, .listeners = {on_event([&](const Event& e) {
+                                                                    if (e.type != EventType::retry) return;
+                                                                    auto connection = pool.acquire();
+                                                                    connection.session()
+                                                                        << "insert into effect values ('another user')";
+                                                                    other->rollback();
+                                                                  })}});
   const Result result = consumer.consume(order, [&](soci::session& s, Delivery& d) {
     add_effect(s, d);
     s.commit();
@@ -81,7 +82,8 @@ TEST_CASE("a handler's own COMMIT that ends after its connection was lost is not
   prepare_late_commit(db);
   Pool pool = db.pool(2);
   int torn_events = 0;
-  TxConsumer consumer(pool, "svc", {.observer = [&](const Event& e) { torn_events += e.type == EventType::torn; }});
+  TxConsumer consumer(pool, "svc",
+                      {.listeners = {on_event([&](const Event& e) { torn_events += e.type == EventType::torn; })}});
   bool commits = true;
   const Result result = consumer.consume(order, [&](soci::session& s, Delivery& d) {
     add_effect(s, d);

@@ -38,7 +38,7 @@ int BrokerRun::run(Source& source, TxConsumer& consumer) {
                      .order = order_of(options_),
                      .status_interval = std::chrono::seconds(1),
                      .stop = signals_.token(),
-                     .observer = [this](const RunEvent& event) { observe(event); }};
+                     .listeners = {on_event([this](const RunEvent& event) { observe(event); })}};
   if (const auto backoff = parse_duration(options_.backoff)) {
     options.backoff = *backoff;
     options.max_backoff = std::max(options.max_backoff, options.backoff);

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include <txinbox/event.hpp>
+#include <txinbox/listener.hpp>
 #include <txinbox/run.hpp>
 #include <txinbox/tx_consumer.hpp>
 

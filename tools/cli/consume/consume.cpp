@@ -95,7 +95,7 @@ int run_consume(ConsumeOptions options) {
     BrokerRun broker_run(options, script, *messages, signals);
     TxConsumer consumer(
         pool, options.consumer,
-        {.stop = signals.token(), .observer = std::ref(broker_run), .max_attempts = options.max_attempts});
+        {.stop = signals.token(), .listeners = {on_event(std::ref(broker_run))}, .max_attempts = options.max_attempts});
     return broker_run.run(*source, consumer);
   }
   TxConsumer consumer(pool, options.consumer, {.stop = signals.token(), .max_attempts = options.max_attempts});

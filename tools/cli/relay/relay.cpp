@@ -131,7 +131,7 @@ int run_relay(const CommandOptions& options) {
                             {.batch = options.batch,
                              .lease = *parse_duration(options.lease),
                              .max_attempts = options.max_attempts,
-                             .observer = [&watch](const RelayEvent& event) { watch(event); }});
+                             .listeners = {on_event([&watch](const RelayEvent& event) { watch(event); })}});
     while (!signals.stopped() && !emptied) {
       pollfd signal{signals.wake_fd(), POLLIN, 0};
       ::poll(&signal, 1, options.until_empty ? 200 : -1);

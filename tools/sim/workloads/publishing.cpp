@@ -60,14 +60,14 @@ void Publishing::relay(const std::stop_token& stop) {
                      .max_attempts = plan.max_attempts,
                      .max_backoff = 5s,
                      .stop = stop,
-                     .observer = [&](const RelayEvent& event) {
+                     .listeners = {on_event([&](const RelayEvent& event) {
                        if (event.type == RelayEventType::parts) {
                          world_.story.tell("", "{} has {} parts", name, event.parts);
                        }
                        if (event.type == RelayEventType::failed || event.type == RelayEventType::parked) {
                          world_.story.tell("", "{} counts the {}. failure of {}", name, event.attempts, event.id);
                        }
-                     }});
+                     })}});
   while (!stop.stop_requested()) threads().sleep_for(200ms);
 }
 

@@ -1,4 +1,4 @@
-#include "telemetry/metrics_text.hpp"
+#include "metrics/metrics_text.hpp"
 
 #include <iterator>
 

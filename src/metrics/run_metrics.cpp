@@ -1,0 +1,87 @@
+#include "metrics/run_metrics.hpp"
+
+#include <utility>
+
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace detail {
+
+void RunMetrics::count(const RunEvent& event) {
+  Counts& counts = counts_[{std::string(event.source), std::string(event.consumer)}];
+  switch (event.type) {
+    case RunEventType::settled:
+      counts.settled += event.count;
+      break;
+    case RunEventType::retry:
+      ++counts.retries;
+      break;
+    case RunEventType::dead_letter:
+      ++counts.dead_letters[std::string(event.reason)];
+      break;
+    case RunEventType::dead_letter_failed:
+      ++counts.dead_letter_failures;
+      break;
+    case RunEventType::unavailable:
+      ++counts.outages;
+      break;
+    case RunEventType::dropped:
+      counts.dropped += event.count;
+      break;
+    case RunEventType::source:
+      break;
+    case RunEventType::status:
+      counts.status = *event.status;
+      break;
+  }
+}
+
+template <class ValueOf>
+void RunMetrics::write_all(MetricsText& text, std::string_view name, std::string_view type, std::string_view help,
+                           const ValueOf& value_of) const {
+  text.open(name, type, help);
+  for (const auto& [id, counts] : counts_) {
+    const std::optional<std::uint64_t> value = value_of(counts);
+    if (value) text.sample("", {{"source", id.first}, {"consumer", id.second}}, *value);
+  }
+}
+
+void RunMetrics::write(MetricsText& text) const {
+  if (counts_.empty()) return;
+  const auto counter = [&](std::string_view name, std::string_view help, std::uint64_t Counts::*count) {
+    write_all(text, name, "counter", help, [&](const Counts& counts) { return std::optional(counts.*count); });
+  };
+  const auto gauge = [&](std::string_view name, std::string_view help, const auto& value_of) {
+    write_all(text, name, "gauge", help, [&](const Counts& counts) {
+      return counts.status ? std::optional<std::uint64_t>(value_of(*counts.status)) : std::nullopt;
+    });
+  };
+  counter("txinbox_source_settled_total", "Messages that were acknowledged at the broker.", &Counts::settled);
+  counter("txinbox_source_retries_total", "How often a message had to run again.", &Counts::retries);
+  counter("txinbox_source_dropped_total", "Messages that the broker has taken back.", &Counts::dropped);
+  counter("txinbox_source_outages_total", "How often everything waited for the database.", &Counts::outages);
+  counter("txinbox_source_dead_letter_failures_total", "Dead letters that the broker did not confirm.",
+          &Counts::dead_letter_failures);
+  write_dead_letters(text);
+  gauge("txinbox_source_connected", "1: there is a connection to the broker.",
+        [](const SourceStatus& status) { return status.connected ? 1 : 0; });
+  gauge("txinbox_source_lanes", "Lanes of the broker that this source has, such as partitions.",
+        [](const SourceStatus& status) { return status.lanes; });
+  gauge("txinbox_source_lag", "Messages that wait at the broker.",
+        [](const SourceStatus& status) { return status.lag; });
+  write_all(
+      text, "txinbox_source_reconnects_total", "counter", "New connections to the broker after a loss.",
+      [](const Counts& counts) { return counts.status ? std::optional(counts.status->reconnects) : std::nullopt; });
+}
+
+void RunMetrics::write_dead_letters(MetricsText& text) const {
+  text.open("txinbox_source_dead_letters_total", "counter", "Confirmed dead letters, by their reason.");
+  for (const auto& [id, counts] : counts_) {
+    for (const auto& [reason, count] : counts.dead_letters) {
+      text.sample("", {{"source", id.first}, {"consumer", id.second}, {"reason", reason}}, count);
+    }
+  }
+}
+
+}  // namespace detail
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

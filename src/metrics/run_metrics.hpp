@@ -1,0 +1,48 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <txinbox/listener.hpp>
+#include <txinbox/source.hpp>
+#include <txinbox/version.hpp>
+
+#include "metrics/metrics_text.hpp"
+
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace detail {
+
+/// Counts what `run` does at the broker. The caller locks.
+class RunMetrics {
+ public:
+  void count(const RunEvent&);
+  void write(MetricsText&) const;
+
+ private:
+  struct Counts {
+    std::uint64_t settled = 0;
+    std::uint64_t retries = 0;
+    std::uint64_t dropped = 0;
+    std::uint64_t outages = 0;
+    std::uint64_t dead_letter_failures = 0;
+    std::map<std::string, std::uint64_t, std::less<>> dead_letters = {};  ///< How many dead letters each reason has.
+    std::optional<SourceStatus> status = {};
+  };
+
+  template <class ValueOf>
+  void write_all(MetricsText&, std::string_view name, std::string_view type, std::string_view help,
+                 const ValueOf&) const;
+  void write_dead_letters(MetricsText&) const;
+
+  std::map<std::pair<std::string, std::string>, Counts> counts_;  ///< By source and consumer.
+};
+
+}  // namespace detail
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox
