@@ -90,7 +90,7 @@ bool take_cup(soci::session& sql, txinbox::Delivery& delivery, bool check_versio
   return txinbox::execute(sql, delivery, update, stock - 1) == 1;
 }
 
-/// `TxConsumerOptions::is_transient` returns true for it, so `consume` rolls back and runs the handler again.
+/// `ConsumerOptions::is_transient` returns true for it, so `consume` rolls back and runs the handler again.
 struct ArticleChanged : std::runtime_error {
   ArticleChanged() : std::runtime_error("another message has changed the article") {}
 };

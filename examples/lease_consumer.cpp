@@ -42,7 +42,7 @@ int run(const std::string& url) {
   PaymentService payments;
 
   // docs/guides/leases.md
-  txinbox::LeaseConsumer consumer(pool, "charging", {.lease = 30s, .heartbeat = 10s});
+  txinbox::LeaseConsumer consumer(pool, "charging", {.length = 30s, .heartbeat = 10s});
   const auto on_charge = txinbox::idempotent(consumer, &Charge::no, [&](txinbox::Lease& lease, const Charge& charge) {
     lease.delivery().store(payments.charge(charge, lease.fence()));  // duplicates get the receipt, too
   });

@@ -32,7 +32,7 @@ def may_include(folder):
 
 # The public headers of each module. txinbox.hpp includes all of them.
 PUBLIC = {
-    "types": "claim connection_ref content database_error delivery error lease_store_error listener message pool_options finding recent_keys result retry_policy version",
+    "types": "claim connection_ref consumer_options content database_error delivery error lease_store_error listener message pool_options finding result retry_policy version",
     "message": "json_content json_document json_template",
     "backend": "native",
     "schema": "schema",

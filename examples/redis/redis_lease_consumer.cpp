@@ -41,7 +41,7 @@ int run(const std::string& url) {
   PaymentService payments;
 
   // components/redis/README.md
-  txinbox::LeaseConsumer consumer(txinbox::open_redis(url), "charging", {.lease = 30s, .heartbeat = 10s});
+  txinbox::LeaseConsumer consumer(txinbox::open_redis(url), "charging", {.length = 30s, .heartbeat = 10s});
   const auto on_charge = txinbox::idempotent(consumer, &Charge::no, [&](txinbox::Lease& lease, const Charge& charge) {
     lease.delivery().store(payments.charge(charge, lease.fence()));  // duplicates get the receipt, too
   });

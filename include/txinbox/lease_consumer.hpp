@@ -4,21 +4,16 @@
 /// Consumes messages whose handler cannot be in one transaction, under a lease.
 
 #include <chrono>
-#include <cstddef>
-#include <exception>
-#include <functional>
 #include <memory>
-#include <stop_token>
 #include <string>
 #include <string_view>
 
 #include <txinbox/connection_ref.hpp>
+#include <txinbox/consumer_options.hpp>
 #include <txinbox/handler.hpp>
 #include <txinbox/lease.hpp>
-#include <txinbox/listener.hpp>
 #include <txinbox/message.hpp>
 #include <txinbox/result.hpp>
-#include <txinbox/retry_policy.hpp>
 #include <txinbox/version.hpp>
 
 namespace txinbox {
@@ -27,52 +22,15 @@ TXINBOX_NAMESPACE_BEGIN
 class LeaseStore;
 class Pool;
 
-/// How a `LeaseConsumer` leases keys, waits and retries.
-///
-/// `max_attempts` and the members from `retry` on repeat members of `TxConsumerOptions`. The two types have no common
-/// base, because a base's members cannot have designated initializers.
-struct LeaseOptions {
+/// How long the leases of a `LeaseConsumer` last.
+struct LeaseTerms {
   /// For how long a worker has the key for itself, from 1 ms to 24 days. It should be longer than the usual time of the
   /// handler, unless a heartbeat renews the lease. If a worker crashes, its message waits until the lease expires.
-  std::chrono::milliseconds lease{60'000};
-
-  /// How long `consume` waits for the result of another worker, before it returns `in_progress`. It holds no connection
-  /// while it waits.
-  std::chrono::milliseconds wait{0};
+  std::chrono::milliseconds length{60'000};
 
   /// The interval at which a background thread renews the lease while the handler runs. The thread uses a connection of
-  /// its own. The interval is at most half of `lease`; a third is sensible. Zero: no renewal.
+  /// its own. The interval is at most half of `length`; a third is sensible. Zero: no renewal.
   std::chrono::milliseconds heartbeat{0};
-
-  /// As `TxConsumerOptions::max_attempts`.
-  int max_attempts = 0;
-
-  /// How the claim and the completion are tried again after a transient error. The claim and the completion each have
-  /// all attempts and the whole `max_elapsed`. The handler never runs again within one `consume`.
-  RetryPolicy retry = {};
-
-  /// Once it is set, waits and retries end. A running handler can see this in `Lease::stop_token`. When that handler
-  /// returns, its message is completed. A `consume` that begins later throws `stopped`.
-  std::stop_token stop = {};
-
-  /// As `TxConsumerOptions::listeners`. The heartbeat's thread never calls them.
-  Listeners listeners = {};
-
-  /// As `TxConsumerOptions::is_transient`, with one difference: the handler does not run again within one `consume`.
-  std::function<bool(const std::exception_ptr&)> is_transient = {};
-
-  /// As `TxConsumerOptions::count_starts`. It costs a read and two writes for each message. An attempt that waits for
-  /// other attempts keeps its lease, and renews the lease before its handler runs.
-  bool count_starts = false;
-
-  /// As `TxConsumerOptions::keep_error_text`.
-  bool keep_error_text = false;
-
-  /// As `TxConsumerOptions::max_result`.
-  std::size_t max_result = 65'535;
-
-  /// As `TxConsumerOptions::max_conflicts`.
-  std::size_t max_conflicts = 8;
 };
 
 /// Runs a handler under a lease. For each pair of consumer name and business key, only one worker at a time has the
@@ -92,9 +50,9 @@ class LeaseConsumer {
   /// Creates a consumer on a pool. It keeps the pool's connections alive: the `Pool` object may be moved or destroyed.
   ///
   /// @limits  as the constructor of `TxConsumer`. A `TxConsumer` with the same name shares the keys of this consumer.
-  /// @errors  `Error` invalid_key, or invalid_argument for the options.
+  /// @errors  `Error` invalid_key, or invalid_argument for the terms or the options, or if `recent_keys` is set.
   /// @threads any number may call `consume`.
-  LeaseConsumer(Pool& pool, std::string consumer, LeaseOptions options = {});
+  LeaseConsumer(Pool& pool, std::string consumer, LeaseTerms terms = {}, ConsumerOptions options = {});
 
   /// Creates a consumer on the caller's own connection. The rules of `TxConsumer` on a caller's connection apply. The
   /// handler may use the connection for its own transactions. It must end them before it renews the lease or returns.
@@ -102,7 +60,7 @@ class LeaseConsumer {
   /// @errors  as the other constructor; `Error` invalid_argument if `heartbeat` is set, because a heartbeat renews the
   ///          lease on a thread and a connection of its own; the errors of `ConnectionRef`.
   /// @threads only the connection's thread.
-  LeaseConsumer(ConnectionRef connection, std::string consumer, LeaseOptions options = {});
+  LeaseConsumer(ConnectionRef connection, std::string consumer, LeaseTerms terms = {}, ConsumerOptions options = {});
 
   /// Creates a consumer whose leases are in a store other than the database, such as that of `open_redis`. The
   /// documentation of the store says which data the store can lose.
@@ -111,7 +69,7 @@ class LeaseConsumer {
   /// @errors  as the other constructors; `Error` invalid_argument if `count_starts` or `keep_error_text` is set, or if
   ///          the store is null.
   /// @threads any number may call `consume`.
-  LeaseConsumer(std::shared_ptr<LeaseStore> store, std::string consumer, LeaseOptions options = {});
+  LeaseConsumer(std::shared_ptr<LeaseStore> store, std::string consumer, LeaseTerms terms = {}, ConsumerOptions options = {});
 
   /// Moves a consumer. The moved-from consumer may only be assigned to or destroyed. No thread may be inside a call of
   /// either consumer.
@@ -130,7 +88,8 @@ class LeaseConsumer {
   /// message, `consume` returns `parked`. If the handler throws `RetryLater`, `consume` returns `postponed`.
   ///
   /// @transaction one of its own for each step; none while the handler runs.
-  /// @blocking    the sum of: `retry.max_elapsed` and one more run, for the claim; the same for the completion; `wait`;
+  /// @blocking    the sum of: `retry.max_elapsed` and one more run, for the claim; the same for the completion;
+  ///              `claim_wait`;
   ///              the handler's own time; a renewal by the heartbeat that is still running when the handler ends. That
   ///              renewal takes at most the longest of `connect_timeout`, `statement_timeout` plus 5 s, and
   ///              `lock_timeout` plus 5 s.
@@ -152,7 +111,10 @@ class LeaseConsumer {
   std::string_view name() const noexcept;
 
   /// The options that the consumer was created with. They are valid as long as the consumer exists.
-  const LeaseOptions& options() const noexcept;
+  const ConsumerOptions& options() const noexcept;
+
+  /// The terms of its leases.
+  const LeaseTerms& terms() const noexcept;
 
  private:
   class Impl;

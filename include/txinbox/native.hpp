@@ -88,7 +88,7 @@ class NativeHandle {
 /// has ended. So an error does not count if the handler has rolled back to a savepoint after it. On the other databases
 /// the code counts if the handler's last statement failed. On SQLite, finalize or reset each statement before the next
 /// one runs. If an earlier statement is finalized after the error, SQLite forgets the error's code. In that case
-/// `TxConsumerOptions::is_transient` can declare the exception transient.
+/// `ConsumerOptions::is_transient` can declare the exception transient.
 ///
 /// @errors `Error` unsupported_database if the session is not connected, or if its database is not linked.
 /// @threads only the session's thread.

@@ -3,26 +3,18 @@
 /// @file
 /// Consumes messages: the claim and the handler's SQL in one transaction.
 
-#include <chrono>
-#include <cstddef>
-#include <exception>
-#include <functional>
 #include <memory>
-#include <optional>
 #include <span>
-#include <stop_token>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include <txinbox/connection_ref.hpp>
+#include <txinbox/consumer_options.hpp>
 #include <txinbox/delivery.hpp>
 #include <txinbox/handler.hpp>
-#include <txinbox/listener.hpp>
 #include <txinbox/message.hpp>
-#include <txinbox/recent_keys.hpp>
 #include <txinbox/result.hpp>
-#include <txinbox/retry_policy.hpp>
 #include <txinbox/version.hpp>
 
 namespace txinbox {
@@ -32,85 +24,6 @@ struct TxConsumerAccess;
 }  // namespace detail
 
 class Pool;
-
-/// How a `TxConsumer` retries, counts failures and parks messages.
-struct TxConsumerOptions {
-  /// When and how often a transaction runs again after a transient error.
-  RetryPolicy retry = {};
-
-  /// How long `consume` waits if another delivery of the key is running. After this time it returns `in_progress`,
-  /// without an error. Zero: it does not wait. It holds no connection while it waits.
-  ///
-  /// None, the default: `consume` waits in the database, at most the pool's `lock_timeout`, and then tries again as
-  /// `retry` says. A batch always waits in this way.
-  ///
-  /// It limits only the wait for the key, not the waits for the handler's own locks. If the other delivery uses the
-  /// same consumer object, `consume` finds it at once, in memory. Otherwise a claim that does not wait finds it. This
-  /// claim takes up to 5 ms on PostgreSQL, and up to a second on MySQL if both deliveries begin at the same moment. On
-  /// SQLite, such a claim is not possible: a transaction locks the whole database, so the claim waits for it. A server
-  /// whose version is not supported waits as it does without this option.
-  std::optional<std::chrono::milliseconds> claim_wait = {};
-
-  /// Once it is set, waits and retries end. A running transaction is completed. A `consume` that begins later throws
-  /// `stopped`.
-  std::stop_token stop = {};
-
-  /// They get the consumer's events, and see its calls, attempts and handlers begin and end. `on_event` makes a
-  /// listener of a function.
-  Listeners listeners = {};
-
-  /// A cache of keys that this consumer saw committed. It answers duplicates without the database. It is off by
-  /// default. It needs a pool.
-  RecentKeys recent_keys = {};
-
-  /// After this many failed deliveries, a message is parked: later deliveries get `parked`, and its handler does not
-  /// run again until an operator calls `retry_failed`. A handler that throws `Error` `rejected` parks its message at
-  /// once.
-  ///
-  /// 0, the default: the count never parks a message, because a bad deployment would park all messages.
-  ///
-  /// Each delivery that failed after its handler had started is counted in `txinbox_failed_message`. This includes
-  /// `transaction_lost`, and errors of the commit that the handler's SQL caused. These are not counted: transient
-  /// errors, `RetryLater`, errors of the environment (a full disk, no memory, a missing table:
-  /// docs/guides/failed-messages.md), errors for which `action_for` says `stop`, and every error while `stop` is set.
-  int max_attempts = 0;
-
-  /// Declares more errors of handlers as transient, besides those of the database. Examples are a time-out of a service
-  /// that the handler calls, or a deadlock on a connection of its own.
-  ///
-  /// It is not needed for errors of the connection that the handler got: after an exception of an unknown kind, txinbox
-  /// asks that connection for the code of its last error.
-  ///
-  /// After such an error `consume` runs the transaction again. In a batch and under a lease, the delivery ends with the
-  /// error instead, and must be delivered again. The error is never counted as a failure.
-  ///
-  /// It is called on the thread that consumes. If it throws, the error is not transient.
-  std::function<bool(const std::exception_ptr&)> is_transient = {};
-
-  /// Also counts crashes of the process, so that a message that always crashes its process is parked. Each attempt
-  /// writes a marker before its handler runs.
-  ///
-  /// If a process crashes, every message with a running attempt becomes a suspect. From then on, a suspect runs alone
-  /// in its process: other attempts with `count_starts` wait, at most `acquire_timeout` of their pool. A crash while a
-  /// suspect runs alone is counted. So a message that always crashes its process is parked after `max_attempts` + 1
-  /// crashes.
-  ///
-  /// It costs a read and a second commit for each message, and a batch runs message by message. It needs a pool.
-  bool count_starts = false;
-
-  /// Stores the text of the last error in `txinbox_failed_message`, at most 4096 bytes. The text of a database error,
-  /// and often that of a handler, holds values of the message. These can be personal data.
-  bool keep_error_text = false;
-
-  /// The largest result that a handler may store, in bytes; at most 1 MiB. A larger one ends the handler with
-  /// `result_too_large`. Every duplicate reads the result, so keep it small.
-  std::size_t max_result = 65'535;
-
-  /// For each key, at most this many different contents are recorded as conflicts (`txinbox_conflicting_message`). So a
-  /// sender cannot fill the table. Zero: none is recorded. A few more can be recorded if they come at the same moment.
-  /// The listeners get an event for every conflict, recorded or not.
-  std::size_t max_conflicts = 8;
-};
 
 /// The behaviour of a batch after a message that failed, after a message that another worker has leased
 /// (`in_progress`), or after a message whose handler asked for a later delivery (`postponed`).
@@ -132,7 +45,7 @@ class TxConsumer {
   ///          services have the same name, each treats the messages of the other as its own duplicates.
   /// @errors  `Error` invalid_key, or invalid_argument for the options.
   /// @threads any number may call `consume`.
-  TxConsumer(Pool& pool, std::string consumer, TxConsumerOptions options = {});
+  TxConsumer(Pool& pool, std::string consumer, ConsumerOptions options = {});
 
   /// Creates a consumer on the caller's own connection: a SOCI session, or a connection of the database's client
   /// library (`ConnectionRef`). The connection must stay open as long as the consumer exists. The consumer never
@@ -144,7 +57,7 @@ class TxConsumer {
   /// @limits  as the other constructor.
   /// @errors  as the other constructor; the errors of `ConnectionRef`.
   /// @threads only the connection's thread.
-  TxConsumer(ConnectionRef connection, std::string consumer, TxConsumerOptions options = {});
+  TxConsumer(ConnectionRef connection, std::string consumer, ConsumerOptions options = {});
 
   /// Moves a consumer. The moved-from consumer may only be assigned to or destroyed. No thread may be inside a call of
   /// either consumer.
@@ -235,7 +148,7 @@ class TxConsumer {
   std::string_view name() const noexcept;
 
   /// The options that the consumer was created with. They are valid as long as the consumer exists.
-  const TxConsumerOptions& options() const noexcept;
+  const ConsumerOptions& options() const noexcept;
 
  private:
   friend struct detail::TxConsumerAccess;

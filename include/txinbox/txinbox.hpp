@@ -5,6 +5,7 @@
 
 #include <txinbox/claim.hpp>
 #include <txinbox/connection_ref.hpp>
+#include <txinbox/consumer_options.hpp>
 #include <txinbox/content.hpp>
 #include <txinbox/database_error.hpp>
 #include <txinbox/delivery.hpp>
@@ -30,7 +31,6 @@
 #include <txinbox/pool.hpp>
 #include <txinbox/pool_options.hpp>
 #include <txinbox/purger.hpp>
-#include <txinbox/recent_keys.hpp>
 #include <txinbox/result.hpp>
 #include <txinbox/retention.hpp>
 #include <txinbox/retry_policy.hpp>

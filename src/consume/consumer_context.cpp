@@ -14,19 +14,19 @@ namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace detail {
 
-ConsumerContext::ConsumerContext(SessionProvider source_, std::string consumer_, TxConsumerOptions options_)
+ConsumerContext::ConsumerContext(SessionProvider source_, std::string consumer_, ConsumerOptions options_)
     : ConsumerPolicy(std::move(consumer_), std::move(options_)),
       source(std::move(source_)),
       recent(options.recent_keys),
       duplicates(source, consumer) {
   if (options.count_starts && !source.reconnects()) {
     throw Error(ErrorCode::invalid_argument,
-                "TxConsumerOptions::count_starts needs a pool: it commits its marker in a transaction of its own");
+                "ConsumerOptions::count_starts needs a pool: it commits its marker in a transaction of its own");
   }
   if (recent.enabled() && !source.reconnects()) {
     throw Error(
         ErrorCode::invalid_argument,
-        "TxConsumerOptions::recent_keys needs a pool: with a session of your own, txinbox cannot notice that its "
+        "ConsumerOptions::recent_keys needs a pool: with a session of your own, txinbox cannot notice that its "
         "connection was lost");
   }
 }

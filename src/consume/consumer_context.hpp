@@ -26,7 +26,7 @@ struct ConsumerContext : ConsumerPolicy {
   KeysInFlight in_flight;  ///< Used with `claim_wait`.
 
   /// Errors: as `TxConsumer`'s constructors.
-  ConsumerContext(SessionProvider source, std::string consumer, TxConsumerOptions options);
+  ConsumerContext(SessionProvider source, std::string consumer, ConsumerOptions options);
 
   /// The number of lost connections of the pool, for the cache of recent keys. 0 if there is no cache.
   std::uint64_t losses() { return recent.enabled() ? source.lost_connections() : 0; }

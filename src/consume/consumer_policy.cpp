@@ -12,7 +12,7 @@ namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace detail {
 
-ConsumerPolicy::ConsumerPolicy(std::string consumer_, TxConsumerOptions options_)
+ConsumerPolicy::ConsumerPolicy(std::string consumer_, ConsumerOptions options_)
     : consumer(std::move(consumer_)), options(std::move(options_)) {
   check_consumer(consumer);
   check(options.retry);

@@ -19,10 +19,10 @@ namespace detail {
 /// The options of a consumer, and what they say about its deliveries. It needs no database.
 struct ConsumerPolicy {
   const std::string consumer;
-  const TxConsumerOptions options;
+  const ConsumerOptions options;
 
   /// Errors: `Error` invalid_key, or invalid_argument for the options.
-  ConsumerPolicy(std::string consumer, TxConsumerOptions options);
+  ConsumerPolicy(std::string consumer, ConsumerOptions options);
 
   /// Throws if the stop token is set.
   ///

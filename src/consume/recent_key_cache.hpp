@@ -8,7 +8,7 @@
 #include <string_view>
 #include <unordered_map>
 
-#include <txinbox/recent_keys.hpp>
+#include <txinbox/consumer_options.hpp>
 
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN

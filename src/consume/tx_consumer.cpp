@@ -44,11 +44,11 @@ class TxConsumer::Impl : public detail::ConsumerContext {
   using ConsumerContext::ConsumerContext;
 };
 
-TxConsumer::TxConsumer(Pool& pool, std::string consumer, TxConsumerOptions options)
+TxConsumer::TxConsumer(Pool& pool, std::string consumer, ConsumerOptions options)
     : impl_(std::make_unique<Impl>(detail::SessionProvider(detail::PoolAccess::state(pool)), std::move(consumer),
                                    std::move(options))) {}
 
-TxConsumer::TxConsumer(ConnectionRef connection, std::string consumer, TxConsumerOptions options)
+TxConsumer::TxConsumer(ConnectionRef connection, std::string consumer, ConsumerOptions options)
     : impl_(std::make_unique<Impl>(detail::SessionProvider(detail::ConnectionAccess::of(connection)),
                                    std::move(consumer), std::move(options))) {}
 
@@ -58,7 +58,7 @@ TxConsumer::~TxConsumer() = default;
 
 std::string_view TxConsumer::name() const noexcept { return impl_->consumer; }
 
-const TxConsumerOptions& TxConsumer::options() const noexcept { return impl_->options; }
+const ConsumerOptions& TxConsumer::options() const noexcept { return impl_->options; }
 
 Result TxConsumer::consume(const Message& message, const Handler& handler) {
   detail::refuse_empty(handler);

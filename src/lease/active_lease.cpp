@@ -15,14 +15,14 @@ namespace detail {
 Error lease_lost() {
   return {ErrorCode::lease_lost,
           "another worker has taken over the lease, or an operator has deleted its row; the message was not "
-          "acknowledged. Make LeaseOptions::lease longer than the handler takes, or renew the lease"};
+          "acknowledged. Make LeaseTerms::length longer than the handler takes, or renew the lease"};
 }
 
 Error lease_is_too_short(std::chrono::milliseconds lease) {
   return {
       ErrorCode::lease_lost,
       fmt::format("the lease of {} ms expired before its handler could start, because the round trips to the database "
-                  "took as long; make LeaseOptions::lease longer",
+                  "took as long; make LeaseTerms::length longer",
                   lease.count())};
 }
 

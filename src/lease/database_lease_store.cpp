@@ -225,9 +225,10 @@ bool DatabaseLeaseCall::give_back(std::int64_t fence, const std::exception_ptr& 
 
 }  // namespace
 
-DatabaseLeaseStore::DatabaseLeaseStore(SessionProvider source, std::string consumer, const LeaseOptions& options)
-    : context_(std::move(source), std::move(consumer), common_options(options)),
-      lease_(options.lease),
+DatabaseLeaseStore::DatabaseLeaseStore(SessionProvider source, std::string consumer, std::chrono::milliseconds length,
+                                       ConsumerOptions options)
+    : context_(std::move(source), std::move(consumer), std::move(options)),
+      lease_(length),
       owner_name_(host_and_process()) {}
 
 std::unique_ptr<LeaseCall> DatabaseLeaseStore::begin(const Message& message, const ContentHash& hash,

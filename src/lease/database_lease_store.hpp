@@ -17,8 +17,11 @@ namespace detail {
 /// Keeps leases in `txinbox_consumed_message`. Each step is a transaction of its own, on a session of the provider.
 class DatabaseLeaseStore final : public LeaseProvider {
  public:
+  /// `length` is that of the leases.
+  ///
   /// Errors: as `LeaseConsumer`'s constructor.
-  DatabaseLeaseStore(SessionProvider source, std::string consumer, const LeaseOptions& options);
+  DatabaseLeaseStore(SessionProvider source, std::string consumer, std::chrono::milliseconds length,
+                     ConsumerOptions options);
 
   const ConsumerPolicy& policy() const noexcept override { return context_; }
 

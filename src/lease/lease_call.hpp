@@ -91,9 +91,6 @@ class LeaseProvider {
   LeaseProvider() = default;
 };
 
-/// The options that both kinds of consumers have.
-TxConsumerOptions common_options(const LeaseOptions&);
-
 }  // namespace detail
 TXINBOX_NAMESPACE_END
 }  // namespace txinbox

@@ -1,6 +1,7 @@
 #include <txinbox/lease_consumer.hpp>
 
 #include <string>
+#include <type_traits>
 #include <utility>
 
 #include <fmt/format.h>
@@ -21,40 +22,41 @@ namespace {
 
 using std::chrono::milliseconds;
 
-const LeaseOptions& checked(const LeaseOptions& options) {
-  if (options.lease < milliseconds(1) || options.lease > std::chrono::days(24)) {
+const LeaseTerms& checked(const LeaseTerms& terms) {
+  if (terms.length < milliseconds(1) || terms.length > std::chrono::days(24)) {
     throw Error(ErrorCode::invalid_argument,
-                fmt::format("LeaseOptions::lease is {} ms; it must be from 1 ms to 24 days", options.lease.count()));
+                fmt::format("LeaseTerms::length is {} ms; it must be from 1 ms to 24 days", terms.length.count()));
   }
-  if (options.wait < milliseconds::zero()) {
-    throw Error(ErrorCode::invalid_argument, "LeaseOptions::wait must be at least zero");
-  }
-  if (options.heartbeat < milliseconds::zero() || options.heartbeat > options.lease / 2) {
+  if (terms.heartbeat < milliseconds::zero() || terms.heartbeat > terms.length / 2) {
     throw Error(ErrorCode::invalid_argument,
-                fmt::format("LeaseOptions::heartbeat is {} ms; it must be from 0 (none) to half the lease",
-                            options.heartbeat.count()));
+                fmt::format("LeaseTerms::heartbeat is {} ms; it must be from 0 (none) to half the lease",
+                            terms.heartbeat.count()));
   }
-  return options;
+  return terms;
 }
 
-LeaseOptions without_heartbeat(LeaseOptions options) {
-  if (options.heartbeat == milliseconds::zero()) return options;
+LeaseTerms without_heartbeat(LeaseTerms terms) {
+  if (terms.heartbeat == milliseconds::zero()) return terms;
   throw Error(ErrorCode::invalid_argument,
-              "LeaseOptions::heartbeat needs a pool: it renews the lease on a thread and a connection of its own; call "
+              "LeaseTerms::heartbeat needs a pool: it renews the lease on a thread and a connection of its own; call "
               "Lease::renew in the handler instead");
+}
+
+ConsumerOptions without_recent_keys(ConsumerOptions options) {
+  if (options.recent_keys.capacity == 0) return options;
+  throw Error(ErrorCode::invalid_argument, "a LeaseConsumer has no cache of recent keys; leave recent_keys at zero");
 }
 
 }  // namespace
 
 class LeaseConsumer::Impl {
  public:
-  Impl(detail::SessionProvider source, std::string consumer, LeaseOptions options)
-      : options_(checked(options)),
-        leases_(std::make_unique<detail::DatabaseLeaseStore>(std::move(source), std::move(consumer), options_)) {}
-
-  Impl(std::shared_ptr<LeaseStore> store, std::string consumer, LeaseOptions options)
-      : options_(checked(options)),
-        leases_(std::make_unique<detail::StoreLeases>(std::move(store), std::move(consumer), options_)) {}
+  /// `place`: a `SessionProvider`, or a `LeaseStore`.
+  template <class Leases, class Place>
+  Impl(std::type_identity<Leases>, Place place, std::string consumer, LeaseTerms terms, ConsumerOptions options)
+      : terms_(checked(terms)),
+        leases_(std::make_unique<Leases>(std::move(place), std::move(consumer), terms_.length,
+                                         without_recent_keys(std::move(options)))) {}
 
   Result consume(const Message& message, const LeaseHandler& handler) {
     detail::refuse_empty(handler);
@@ -63,29 +65,34 @@ class LeaseConsumer::Impl {
                   "the consumer was created before fork(), and the thread that ends its leases is the parent's; create "
                   "another consumer in the child");
     }
-    return detail::LeaseDelivery(leases_->policy(), options_, *leases_, *timer_, message, handler).consume();
+    return detail::LeaseDelivery(terms_, *leases_, *timer_, message, handler).consume();
   }
 
   std::string_view name() const noexcept { return leases_->policy().consumer; }
-  const LeaseOptions& options() const noexcept { return options_; }
+  const ConsumerOptions& options() const noexcept { return leases_->policy().options; }
+  const LeaseTerms& terms() const noexcept { return terms_; }
 
  private:
   const detail::OwnProcess owner_;
-  const LeaseOptions options_;
+  const LeaseTerms terms_;
   const std::unique_ptr<detail::LeaseProvider> leases_;
   const std::shared_ptr<detail::LeaseTimer> timer_ = detail::LeaseTimer::make();
 };
 
-LeaseConsumer::LeaseConsumer(Pool& pool, std::string consumer, LeaseOptions options)
-    : impl_(std::make_unique<Impl>(detail::SessionProvider(detail::PoolAccess::state(pool)), std::move(consumer),
+LeaseConsumer::LeaseConsumer(Pool& pool, std::string consumer, LeaseTerms terms, ConsumerOptions options)
+    : impl_(std::make_unique<Impl>(std::type_identity<detail::DatabaseLeaseStore>{},
+                                   detail::SessionProvider(detail::PoolAccess::state(pool)), std::move(consumer), terms,
                                    std::move(options))) {}
 
-LeaseConsumer::LeaseConsumer(ConnectionRef connection, std::string consumer, LeaseOptions options)
-    : impl_(std::make_unique<Impl>(detail::SessionProvider(detail::ConnectionAccess::of(connection)),
-                                   std::move(consumer), without_heartbeat(std::move(options)))) {}
+LeaseConsumer::LeaseConsumer(ConnectionRef connection, std::string consumer, LeaseTerms terms, ConsumerOptions options)
+    : impl_(std::make_unique<Impl>(std::type_identity<detail::DatabaseLeaseStore>{},
+                                   detail::SessionProvider(detail::ConnectionAccess::of(connection)),
+                                   std::move(consumer), without_heartbeat(terms), std::move(options))) {}
 
-LeaseConsumer::LeaseConsumer(std::shared_ptr<LeaseStore> store, std::string consumer, LeaseOptions options)
-    : impl_(std::make_unique<Impl>(std::move(store), std::move(consumer), std::move(options))) {}
+LeaseConsumer::LeaseConsumer(std::shared_ptr<LeaseStore> store, std::string consumer, LeaseTerms terms,
+                             ConsumerOptions options)
+    : impl_(std::make_unique<Impl>(std::type_identity<detail::StoreLeases>{}, std::move(store), std::move(consumer),
+                                   terms, std::move(options))) {}
 
 LeaseConsumer::LeaseConsumer(LeaseConsumer&&) noexcept = default;
 LeaseConsumer& LeaseConsumer::operator=(LeaseConsumer&&) noexcept = default;
@@ -93,7 +100,9 @@ LeaseConsumer::~LeaseConsumer() = default;
 
 std::string_view LeaseConsumer::name() const noexcept { return impl_->name(); }
 
-const LeaseOptions& LeaseConsumer::options() const noexcept { return impl_->options(); }
+const ConsumerOptions& LeaseConsumer::options() const noexcept { return impl_->options(); }
+
+const LeaseTerms& LeaseConsumer::terms() const noexcept { return impl_->terms(); }
 
 Result LeaseConsumer::consume(const Message& message, const LeaseHandler& handler) {
   return impl_->consume(message, handler);

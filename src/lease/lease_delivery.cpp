@@ -20,7 +20,7 @@ namespace detail {
 using std::chrono::milliseconds;
 
 Result LeaseDelivery::consume() {
-  return run_in_scope(options_.listeners, policy_.scope(ScopeKind::consume, {&message_, 1}),
+  return run_in_scope(policy_.options.listeners, policy_.scope(ScopeKind::consume, {&message_, 1}),
                       [&] { return consume_in_scope(); });
 }
 
@@ -33,7 +33,7 @@ Result LeaseDelivery::consume_in_scope() {
     auto answer = claim_or_wait();
     if (const auto* grant = std::get_if<Grant>(&answer)) {
       if (grant->taken_over) notify({.type = EventType::lease_taken_over});
-      answer = run_in_scope(options_.listeners, policy_.scope(ScopeKind::attempt, {&message_, 1}),
+      answer = run_in_scope(policy_.options.listeners, policy_.scope(ScopeKind::attempt, {&message_, 1}),
                             [&] { return run(*grant); });
     }
     auto& result = std::get<Result>(answer);
@@ -52,7 +52,7 @@ Result LeaseDelivery::consume_in_scope() {
   }
 }
 
-/// Claims the key. While another worker holds the lease, tries again for up to `LeaseOptions::wait`.
+/// Claims the key. While another worker holds the lease, tries again for up to `claim_wait`.
 std::variant<Grant, Result> LeaseDelivery::claim_or_wait() {
   constexpr milliseconds longest_pause{500};
   milliseconds pause{10};
@@ -60,23 +60,23 @@ std::variant<Grant, Result> LeaseDelivery::claim_or_wait() {
     auto answer = call_->claim();
     const auto* result = std::get_if<Result>(&answer);
     if (result == nullptr || result->outcome != Outcome::in_progress) return answer;
-    const auto left = options_.wait - std::chrono::floor<milliseconds>(call_time_.elapsed());
+    const auto left = policy_.options.claim_wait.value_or(milliseconds(0)) - std::chrono::floor<milliseconds>(call_time_.elapsed());
     if (left <= milliseconds::zero()) return answer;
     const auto wait = std::min({pause, left, std::max(result->retry_after, milliseconds(1))});
-    if (!sleep_for(wait, options_.stop)) return answer;
+    if (!sleep_for(wait, policy_.options.stop)) return answer;
     pause = std::min(pause * 2, longest_pause);
   }
 }
 
 Result LeaseDelivery::run(const Grant& grant) {
-  ActiveLease lease(*call_, grant, message_, timer_.clock(), options_.stop);
-  DeliveryAccess::set_max_result(lease.lease().delivery(), options_.max_result);
+  ActiveLease lease(*call_, grant, message_, timer_.clock(), policy_.options.stop);
+  DeliveryAccess::set_max_result(lease.lease().delivery(), policy_.options.max_result);
   DeliveryAccess::forbid_refusal(lease.lease().delivery());
-  if (options_.count_starts && !call_->start_attempt(lease)) return {.outcome = Outcome::parked};
+  if (policy_.options.count_starts && !call_->start_attempt(lease)) return {.outcome = Outcome::parked};
   try {
     begin_handler(lease);
     handler_ran_ = true;
-    run_in_scope(options_.listeners, policy_.scope(ScopeKind::handler, {&message_, 1}),
+    run_in_scope(policy_.options.listeners, policy_.scope(ScopeKind::handler, {&message_, 1}),
                  [&] { handler_(lease.lease()); });
     lease.stop_heartbeat();
   } catch (...) {
@@ -92,9 +92,9 @@ Result LeaseDelivery::run(const Grant& grant) {
 /// Starts the timer and the heartbeat. If the lease has expired by now, renews it first.
 void LeaseDelivery::begin_handler(ActiveLease& lease) {
   if (lease.is_over()) lease.renew();
-  if (lease.is_over()) throw lease_is_too_short(options_.lease);
+  if (lease.is_over()) throw lease_is_too_short(terms_.length);
   lease.start_timer(timer_);
-  if (options_.heartbeat > milliseconds::zero()) lease.start_heartbeat(options_.heartbeat);
+  if (terms_.heartbeat > milliseconds::zero()) lease.start_heartbeat(terms_.heartbeat);
 }
 
 void LeaseDelivery::notify(Event event) const noexcept {

@@ -22,16 +22,16 @@ namespace detail {
 /// One `LeaseConsumer::consume` call.
 class LeaseDelivery {
  public:
-  LeaseDelivery(const ConsumerPolicy& policy, const LeaseOptions& options, LeaseProvider& store, LeaseTimer& timer,
-                const Message& message, const LeaseHandler& handler)
-      : policy_(policy),
-        options_(options),
+  LeaseDelivery(const LeaseTerms& terms, LeaseProvider& store, LeaseTimer& timer, const Message& message,
+                const LeaseHandler& handler)
+      : terms_(terms),
+        policy_(store.policy()),
         store_(store),
         timer_(timer),
         message_(message),
         handler_(handler),
         hash_(message.content),
-        call_time_(options.retry) {}
+        call_time_(policy_.options.retry) {}
 
   Result consume();
 
@@ -42,8 +42,8 @@ class LeaseDelivery {
   void begin_handler(ActiveLease&);
   void notify(Event) const noexcept;
 
+  const LeaseTerms& terms_;
   const ConsumerPolicy& policy_;
-  const LeaseOptions& options_;
   LeaseProvider& store_;
   LeaseTimer& timer_;
   const Message& message_;

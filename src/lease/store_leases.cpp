@@ -23,10 +23,10 @@ using Clock = LeaseTime::Clock;
 
 namespace {
 
-const LeaseOptions& checked(const LeaseOptions& options) {
+ConsumerOptions checked(ConsumerOptions options) {
   if (options.count_starts || options.keep_error_text) {
     throw Error(ErrorCode::invalid_argument,
-                "LeaseOptions::count_starts and keep_error_text need the tables of the database; a lease store has "
+                "count_starts and keep_error_text need the tables of the database; a lease store has "
                 "neither markers of attempts nor error texts");
   }
   return options;
@@ -145,11 +145,11 @@ bool StoreLeaseCall::give_back(std::int64_t fence, const std::exception_ptr& err
 
 }  // namespace
 
-StoreLeases::StoreLeases(std::shared_ptr<LeaseStore> store, std::string consumer, const LeaseOptions& options,
-                         const LeaseClock& clock)
+StoreLeases::StoreLeases(std::shared_ptr<LeaseStore> store, std::string consumer, milliseconds length,
+                         ConsumerOptions options, const LeaseClock& clock)
     : store_(std::move(store)),
-      policy_(std::move(consumer), common_options(checked(options))),
-      lease_(options.lease),
+      policy_(std::move(consumer), checked(std::move(options))),
+      lease_(length),
       owner_name_(host_and_process()),
       clock_(clock) {
   if (!store_) throw Error(ErrorCode::invalid_argument, "the lease store is null");

@@ -19,8 +19,8 @@ namespace detail {
 class StoreLeases final : public LeaseProvider {
  public:
   /// Errors: as `LeaseConsumer`'s constructor on a store.
-  /// `clock` must outlive the object.
-  StoreLeases(std::shared_ptr<LeaseStore> store, std::string consumer, const LeaseOptions& options,
+  /// `length` is that of the leases. `clock` must outlive the object.
+  StoreLeases(std::shared_ptr<LeaseStore> store, std::string consumer, std::chrono::milliseconds length, ConsumerOptions options,
               const LeaseClock& clock = LeaseClock::steady());
 
   const ConsumerPolicy& policy() const noexcept override { return policy_; }

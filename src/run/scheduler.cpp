@@ -111,7 +111,7 @@ void Scheduler::decide(const EntryPtr& entry, Result& result, Time now) {
       latest_successful_ = std::max(latest_successful_, entry->job);
       break;
     case Outcome::already_consumed:
-      ++summary_.already_consumed;  // perhaps without the database: TxConsumerOptions::recent_keys
+      ++summary_.already_consumed;  // perhaps without the database: ConsumerOptions::recent_keys
       outages_ = 0;
       break;
     case Outcome::discarded:

@@ -31,7 +31,7 @@ class Here {
     *session_ << "set sql_mode = 'STRICT_ALL_TABLES'";
   }
 
-  TxConsumer consumer(TxConsumerOptions options = {}) {
+  TxConsumer consumer(ConsumerOptions options = {}) {
     return pooled_ ? TxConsumer(pool_, "svc", std::move(options)) : TxConsumer(*session_, "svc", std::move(options));
   }
 

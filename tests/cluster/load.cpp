@@ -60,7 +60,7 @@ class Run {
   }
 
  private:
-  TxConsumerOptions options_for_consumer() {
+  ConsumerOptions options_for_consumer() {
     return {.retry = {.max_attempts = 20, .max_elapsed = std::chrono::seconds(2)},
             .listeners = {on_event([this](const Event& e) {
               if (e.type != EventType::retry) return;

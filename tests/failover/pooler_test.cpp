@@ -59,7 +59,7 @@ void check_load(bool pooled) {
   Pool pool = open_pool(db.url(), {.connections = threads});
   std::atomic<int> retries = 0;
   std::atomic<int> deliveries = 0;
-  const TxConsumerOptions options = {
+  const ConsumerOptions options = {
       .retry = {.max_attempts = 20},
       .listeners = {on_event([&](const Event& e) { retries += e.type == EventType::retry ? 1 : 0; })}};
   std::vector<std::thread> workers;

@@ -76,7 +76,7 @@ class Beating {
   const FaultDatabase& db_;
   FaultProxy proxy_;
   Pool pool_ = open_pool(proxy_.url(), {.connections = 1, .statement_timeout = 5s});
-  LeaseConsumer consumer_{pool_, consumer_name, {.lease = 20s, .heartbeat = 50ms}};
+  LeaseConsumer consumer_{pool_, consumer_name, {.length = 20s, .heartbeat = 50ms}};
   int number_ = 0;
 };
 

@@ -40,8 +40,8 @@ void shorten_waits(soci::session& sql, Waits waits) {
 }
 
 /// Allows two runs of a delivery. So a fault is tested with a repeated run, and with a redelivery.
-TxConsumerOptions consumer_options(const Subject& subject) {
-  TxConsumerOptions options{.retry = {.max_attempts = 2, .initial_backoff = std::chrono::milliseconds(0)}};
+ConsumerOptions consumer_options(const Subject& subject) {
+  ConsumerOptions options{.retry = {.max_attempts = 2, .initial_backoff = std::chrono::milliseconds(0)}};
   if (subject.no_wait) options.claim_wait = std::chrono::milliseconds(0);
   return options;
 }
@@ -64,9 +64,7 @@ Handler with_more(const Subject& subject, const Handler& handler) {
   return handler;
 }
 
-LeaseOptions lease_options(const Subject& subject, Waits waits) {
-  return {.lease = on_sqlite3() ? std::chrono::minutes(1) : waits.lease, .retry = consumer_options(subject).retry};
-}
+LeaseTerms lease_terms(Waits waits) { return {.length = on_sqlite3() ? std::chrono::minutes(1) : waits.lease}; }
 
 }  // namespace
 
@@ -109,7 +107,7 @@ std::vector<Message> messages_for(const Subject& subject, int number) {
 Service::Service(const Subject& subject, const std::string& url, Waits waits) : subject_(subject) {
   if (subject.leased) {
     pool_.emplace(open_pool(url, pool_options(waits)));
-    lease_consumer_.emplace(*pool_, consumer_name, lease_options(subject, waits));
+    lease_consumer_.emplace(*pool_, consumer_name, lease_terms(waits), consumer_options(subject));
   } else if (subject.pooled) {
     pool_.emplace(open_pool(url, pool_options(waits)));
     consumer_.emplace(*pool_, consumer_name, consumer_options(subject));

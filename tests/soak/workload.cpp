@@ -50,8 +50,8 @@ void kill_own_connection(soci::session& sql) {
   if (on_postgresql()) sql << "select pg_terminate_backend(pg_backend_pid())::int", soci::into(ended);
 }
 
-TxConsumerOptions quick(std::size_t recent_keys = 0) {
-  TxConsumerOptions options;
+ConsumerOptions quick(std::size_t recent_keys = 0) {
+  ConsumerOptions options;
   options.retry.initial_backoff = std::chrono::milliseconds(1);
   options.recent_keys.capacity = recent_keys;
   return options;

@@ -86,7 +86,7 @@ void Workers::in_batches() {
 /// The handler of every third message throws when it sees the stop. The others continue to their end. Every eighth
 /// message takes long. Message 24 ends only by the stop.
 void Workers::under_leases() {
-  LeaseConsumer consumer(pool_, "lease", {.lease = 60s, .wait = 10min, .heartbeat = 20ms, .stop = stop_});
+  LeaseConsumer consumer(pool_, "lease", {.length = 60s, .heartbeat = 20ms}, {.claim_wait = 10min, .stop = stop_});
   Begun begun(*this, "lease");
   const auto handler = [&](Lease& lease) {
     begun();
@@ -115,7 +115,7 @@ void Workers::under_leases() {
 }
 
 void Workers::waiting_for_a_lease() {
-  LeaseConsumer consumer(pool_, "waiting", {.wait = 10min, .stop = stop_});
+  LeaseConsumer consumer(pool_, "waiting", {}, {.claim_wait = 10min, .stop = stop_});
   const Result result = consumer.consume({.business_key = "held"}, [](Lease&) { throw std::logic_error("not held"); });
   lines_.write("waited lease " + std::string(to_string(result.outcome)));
 }

@@ -22,7 +22,7 @@ enum class Does {
   rejects,          ///< It throws `rejected`.
   refuses,          ///< It calls `Delivery::refuse`.
   postpones,        ///< It throws `RetryLater`.
-  declared,         ///< It throws an error that `TxConsumerOptions::is_transient` names.
+  declared,         ///< It throws an error that `ConsumerOptions::is_transient` names.
   conflicts_in_database,  ///< Its SQL has a transient error. Not on SQLite.
   misuses,                ///< It throws an error for which `action_for` says `stop`.
   no_memory,              ///< It throws an error of the environment.
@@ -43,7 +43,7 @@ struct Mixture {
   std::vector<MixedMessage> messages;
   std::vector<std::pair<std::string, std::string>> rows;  ///< Keys that have a row in this state before.
   OnFailure on_failure = OnFailure::stop;
-  TxConsumerOptions options;
+  ConsumerOptions options;
   int rounds = 1;        ///< In each round after the first, the broker delivers again what was not acknowledged.
   std::size_t size = 1;  ///< Of the batches in the way `in_batches`.
 

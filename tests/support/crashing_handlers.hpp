@@ -11,7 +11,7 @@
 
 namespace txinbox::test {
 
-inline const TxConsumerOptions counting{.max_attempts = 2, .count_starts = true};
+inline const ConsumerOptions counting{.max_attempts = 2, .count_starts = true};
 
 /// The exit status of a process whose handler ends it.
 inline constexpr int died = 9;

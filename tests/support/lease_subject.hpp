@@ -17,7 +17,7 @@ class LeaseKeeper {
   static std::unique_ptr<LeaseKeeper> make();
   virtual ~LeaseKeeper() = default;
 
-  virtual LeaseConsumer consumer(const std::string& name, LeaseOptions options) = 0;
+  virtual LeaseConsumer consumer(const std::string& name, LeaseTerms terms, ConsumerOptions options) = 0;
 
   /// The state of the only key: "consuming", "consumed", "parked". Empty if there is no key.
   virtual std::string state() = 0;
@@ -39,8 +39,10 @@ class LeaseKeeper {
 struct LeaseSubject {
   std::unique_ptr<LeaseKeeper> keeper = LeaseKeeper::make();
 
-  LeaseConsumer consumer(LeaseOptions options = {}) const { return keeper->consumer("svc", std::move(options)); }
-  LeaseConsumer other_consumer() const { return keeper->consumer("other", {}); }
+  LeaseConsumer consumer(LeaseTerms terms = {}, ConsumerOptions options = {}) const {
+    return keeper->consumer("svc", terms, std::move(options));
+  }
+  LeaseConsumer other_consumer() const { return keeper->consumer("other", {}, {}); }
   std::string state() const { return keeper->state(); }
   std::string ends() const { return keeper->ends(); }
   void let_run_out() const { keeper->let_run_out(); }

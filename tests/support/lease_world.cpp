@@ -74,13 +74,12 @@ LeaseWorld::LeaseWorld(HandlerKind handler)
 
 void LeaseWorld::start() {
   stop_ = {};
-  options_ = {.lease = lease,
-              .max_attempts = max_attempts,
-              .retry = {.max_attempts = tries, .initial_backoff = 0ms, .max_backoff = 0ms},
-              .stop = stop_.get_token(),
-              .listeners = {std::make_shared<Observer>(*this)}};
+  ConsumerOptions options{.retry = {.max_attempts = tries, .initial_backoff = 0ms, .max_backoff = 0ms},
+                          .stop = stop_.get_token(),
+                          .listeners = {std::make_shared<Observer>(*this)},
+                          .max_attempts = max_attempts};
   const std::shared_ptr<LeaseStore> store(std::shared_ptr<void>(), this);
-  leases_ = std::make_unique<detail::StoreLeases>(store, "svc", options_, *this);
+  leases_ = std::make_unique<detail::StoreLeases>(store, "svc", terms_.length, std::move(options), *this);
 }
 
 void LeaseWorld::wrong(const std::string& text) {
@@ -109,7 +108,7 @@ void LeaseWorld::deliver(const std::string& content, HandlerKind handler) {
   const Message message{.business_key = "k", .message_id = "m", .content = content, .valid_for = valid_for};
   const LeaseHandler run = [&](Lease& held) { handle(call, held); };
   try {
-    const Result result = detail::LeaseDelivery(leases_->policy(), options_, *leases_, *timer_, message, run).consume();
+    const Result result = detail::LeaseDelivery(terms_, *leases_, *timer_, message, run).consume();
     ends.emplace_back(to_string(result.outcome));
     check_result(call, result);
   } catch (...) {

@@ -160,7 +160,7 @@ class LeaseWorld final : public LeaseStore, public detail::LeaseClock {
   std::set<std::string> tokens_;
   std::stop_source stop_;
   std::shared_ptr<detail::LeaseTimer> timer_;
-  LeaseOptions options_;
+  LeaseTerms terms_{.length = lease};
   std::unique_ptr<detail::StoreLeases> leases_;
   std::vector<Call*> calls_;  ///< The deliveries that run: each is inside the one before it.
   std::optional<LeaseTwist> twist_;

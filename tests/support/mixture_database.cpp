@@ -164,7 +164,7 @@ std::string MixtureDatabase::consume(const Mixture& mixture, Way way) {
   const std::string name = "m" + std::to_string(mixture.seed) + "-" + std::to_string(static_cast<int>(way));
   std::ostringstream seen;
   std::map<std::string, std::string> events;
-  TxConsumerOptions options = mixture.options;
+  ConsumerOptions options = mixture.options;
   options.listeners = {on_event([&](const Event& event) {
     if (event.type == EventType::retry) return;  // a batch runs again as a whole
     // A batch reports these before the events of its messages, without a message id.

@@ -25,7 +25,7 @@ class LeaseSubject : public Subject {
  public:
   LeaseSubject(Pool& pool, SubjectOptions options, bool checks_fence)
       : pool_(pool),
-        consumer_(pool, consumer_name, consumer_options(std::move(options), checks_fence)),
+        consumer_(pool, consumer_name, terms(options, checks_fence), consumer_options(std::move(options))),
         checks_fence_(checks_fence) {}
 
   std::vector<Answer> consume(const std::vector<Message>& messages, const Assignment& assignment,
@@ -66,14 +66,16 @@ class LeaseSubject : public Subject {
   static Answer taken_over() { return {.outcome = Outcome::failed, .action = action_for(std::current_exception())}; }
 
   /// `may_renew`: if false, other workers take over the lease of each late handler.
-  static LeaseOptions consumer_options(SubjectOptions options, bool may_renew) {
-    return {.lease = lease_length,
-            .wait = options.waits ? 200ms : 0ms,
-            .heartbeat = options.has_heartbeat && may_renew ? lease_length / 5 : 0ms,
-            .retry = {.max_attempts = options.max_attempts,
+  static LeaseTerms terms(const SubjectOptions& options, bool may_renew) {
+    return {.length = lease_length, .heartbeat = options.has_heartbeat && may_renew ? lease_length / 5 : 0ms};
+  }
+
+  static ConsumerOptions consumer_options(SubjectOptions options) {
+    return {.retry = {.max_attempts = options.max_attempts,
                       .initial_backoff = 5ms,
                       .max_backoff = 500ms,
                       .max_elapsed = 10s},
+            .claim_wait = options.waits ? 200ms : 0ms,
             .stop = std::move(options.stop),
             .listeners = {on_event([](const Event& event) { observe(event); })}};
   }

@@ -59,7 +59,7 @@ class TxSubject : public Subject {
   }
 
  private:
-  static TxConsumerOptions consumer_options(SubjectOptions options) {
+  static ConsumerOptions consumer_options(SubjectOptions options) {
     return {.retry = {.max_attempts = options.max_attempts,
                       .initial_backoff = 5ms,
                       .max_backoff = 500ms,

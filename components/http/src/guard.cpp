@@ -148,7 +148,7 @@ Guard::Guard(TxConsumer& consumer, Scope scope, GuardOptions options)
     : impl_(std::make_unique<Impl>(&consumer, nullptr, std::move(scope), std::move(options))) {
   if (!consumer.options().claim_wait) {
     refuse(
-        "the consumer of a Guard has no TxConsumerOptions::claim_wait, so a copy of a running request would wait for "
+        "the consumer of a Guard has no ConsumerOptions::claim_wait, so a copy of a running request would wait for "
         "a lock and hold a connection; set it, for example to 0ms");
   }
 }

@@ -28,8 +28,9 @@ struct Calls {
   Guard guard;
   Service service;
 
-  explicit Calls(Service::LeaseHandler handler, GuardOptions options = {}, LeaseOptions of_consumer = {})
-      : consumer(pool, "POST /orders", std::move(of_consumer)),
+  explicit Calls(Service::LeaseHandler handler, GuardOptions options = {}, LeaseTerms terms = {},
+                 ConsumerOptions of_consumer = {})
+      : consumer(pool, "POST /orders", terms, std::move(of_consumer)),
         guard(
             consumer, [](const Request&) { return "all"; }, std::move(options)),
         service(guard, std::move(handler)) {}
@@ -77,7 +78,7 @@ TEST_CASE("under a lease: a refusal is kept, and 5xx only if the options say so"
   }
 }
 
-TEST_CASE("under a lease: with wait, a copy gets the answer of the first") {
+TEST_CASE("under a lease: with claim_wait, a copy gets the answer of the first") {
   std::latch begun{1};
   std::promise<void> end;
   auto ended = end.get_future().share();
@@ -87,7 +88,7 @@ TEST_CASE("under a lease: with wait, a copy gets the answer of the first") {
         ended.wait();
         return {.status = 200, .body = "done"};
       },
-      {}, {.wait = 1h});
+      {}, {}, {.claim_wait = 1h});
   auto first = std::async(std::launch::async, [&] { return t.service.order("k", "call"); });
   begun.wait();
   auto copy = std::async(std::launch::async, [&] { return t.service.order("k", "call"); });

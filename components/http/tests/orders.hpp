@@ -36,12 +36,12 @@ struct Orders {
   Service service;
 
   explicit Orders(Service::Handler handler = place_order, http::GuardOptions options = {},
-                  TxConsumerOptions of_consumer = {})
+                  ConsumerOptions of_consumer = {})
       : consumer(pool, "POST /orders", with_claim_wait(std::move(of_consumer))),
         guard(consumer, tenant, std::move(options)),
         service(guard, std::move(handler)) {}
 
-  static TxConsumerOptions with_claim_wait(TxConsumerOptions options) {
+  static ConsumerOptions with_claim_wait(ConsumerOptions options) {
     if (!options.claim_wait) options.claim_wait = std::chrono::milliseconds(0);
     return options;
   }

@@ -45,7 +45,7 @@ TEST_CASE("a server that has lost the scripts gets them again, at each step") {
 
 TEST_CASE("if the server has closed a connection, the store connects again") {
   RedisLeases t;
-  LeaseConsumer consumer = t.consumer({.retry = once});
+  LeaseConsumer consumer = t.consumer({}, {.retry = once});
   for (int i = 0; i < 20; ++i) {
     const Message message{.business_key = "k" + std::to_string(i)};
     const auto handler = [&](Lease&) { t.server.run({"CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes"}); };
@@ -58,7 +58,7 @@ TEST_CASE("if the reply to a step is lost, the step is sent again and counts onc
   Proxy proxy("redis://" + broker_address() + "/");
   RedisOptions options = redis_options_from_url(proxy.url());
   options.timeout = 10s;
-  LeaseConsumer consumer(open_redis(options), "svc", {.max_attempts = 3, .retry = once});
+  LeaseConsumer consumer(open_redis(options), "svc", {}, {.retry = once, .max_attempts = 3});
   CHECK(consumer.consume({.business_key = "first"}, nothing).outcome == consumed);  // the store is connected now
   SUBCASE("to the claim") {
     proxy.lose_reply();
@@ -104,7 +104,7 @@ TEST_CASE("if a server does not answer, the delivery ends after the time-outs, a
   Proxy proxy("redis://" + broker_address() + "/");
   RedisOptions options = redis_options_from_url(proxy.url());
   options.timeout = 100ms;
-  LeaseConsumer consumer(open_redis(options), "svc", {.retry = once});
+  LeaseConsumer consumer(open_redis(options), "svc", {}, {.retry = once});
   proxy.fall_silent();
   CHECK(class_of_error([&] { (void)consumer.consume(order, must_not_run); }) == "redis timeout");
   CHECK(thrown_by([&] { (void)consumer.consume(order, must_not_run); }) == "transient");
@@ -116,7 +116,7 @@ TEST_CASE("a handler learns that its lease is over, also while its heartbeat wai
   Proxy proxy("redis://" + broker_address() + "/");
   RedisOptions options = redis_options_from_url(proxy.url());
   options.timeout = 60s;  // the heartbeat waits longer than the lease lasts
-  LeaseConsumer consumer(open_redis(options), "svc", {.lease = 1s, .heartbeat = 100ms, .retry = once});
+  LeaseConsumer consumer(open_redis(options), "svc", {.length = 1s, .heartbeat = 100ms}, {.retry = once});
   const auto handler = [&](Lease& lease) {
     proxy.fall_silent();
     const auto give_up = std::chrono::steady_clock::now() + 50s;
@@ -133,14 +133,14 @@ TEST_CASE("a handler learns that its lease is over, also while its heartbeat wai
 TEST_CASE("a server that cannot be reached is a transient error") {
   RedisOptions options = RedisServer::options();
   options.port = 1;
-  LeaseConsumer consumer(open_redis(options), "svc", {.retry = once});
+  LeaseConsumer consumer(open_redis(options), "svc", {}, {.retry = once});
   CHECK(thrown_by([&] { (void)consumer.consume(order, must_not_run); }) == "transient");
   CHECK(class_of_error([&] { (void)consumer.consume(order, must_not_run); }) == "redis not_connected");
 }
 
 TEST_CASE("a server without memory refuses a lease and a completion, and neither counts as a failure") {
   RedisLeases t;
-  LeaseConsumer consumer = t.consumer({.max_attempts = 1});
+  LeaseConsumer consumer = t.consumer({}, {.max_attempts = 1});
   t.server.run({"CONFIG", "SET", "maxmemory-policy", "noeviction"});
   t.server.run({"CONFIG", "SET", "maxmemory", "1"});
   CHECK(class_of_error([&] { (void)consumer.consume(order, must_not_run); }) == "redis OOM");
@@ -158,7 +158,7 @@ TEST_CASE("a server without memory refuses a lease and a completion, and neither
 
 TEST_CASE("a server that became a replica is a transient error, and nothing is completed there") {
   RedisLeases t;
-  LeaseConsumer consumer = t.consumer({.retry = once});
+  LeaseConsumer consumer = t.consumer({}, {.retry = once});
   const auto handler = [&](Lease&) { t.server.run({"REPLICAOF", "127.0.0.1", "1"}); };
   CHECK(class_of_error([&] { (void)consumer.consume(order, handler); }) == "redis READONLY");
   CHECK(thrown_by([&] { (void)consumer.consume({.business_key = "2"}, must_not_run); }) == "transient");
@@ -172,7 +172,7 @@ TEST_CASE("with fewer replicas than wait_replicas nothing is acknowledged, not e
   RedisOptions options = RedisServer::options();
   options.wait_replicas = 1;
   options.replica_timeout = 10ms;
-  LeaseConsumer careful(open_redis(options), "svc", {.retry = once});
+  LeaseConsumer careful(open_redis(options), "svc", {}, {.retry = once});
   CHECK(class_of_error([&] { (void)careful.consume(order, must_not_run); }) == "redis too_few_replicas");
   CHECK(thrown_by([&] { (void)careful.consume({.business_key = "2"}, must_not_run); }) == "transient");
 }

@@ -12,8 +12,8 @@ namespace {
 
 class RedisKeeper final : public LeaseKeeper {
  public:
-  LeaseConsumer consumer(const std::string& name, LeaseOptions options) override {
-    return {store_, name, std::move(options)};
+  LeaseConsumer consumer(const std::string& name, LeaseTerms terms, ConsumerOptions options) override {
+    return {store_, name, terms, std::move(options)};
   }
   std::string state() override {
     const auto keys = server_.keys();

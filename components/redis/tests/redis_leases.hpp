@@ -30,7 +30,9 @@ struct RedisLeases {
   RedisServer server;
   std::shared_ptr<LeaseStore> store = open_redis(RedisServer::options());
 
-  LeaseConsumer consumer(LeaseOptions options = {}) const { return {store, "svc", std::move(options)}; }
+  LeaseConsumer consumer(LeaseTerms terms = {}, ConsumerOptions options = {}) const {
+    return {store, "svc", terms, std::move(options)};
+  }
   std::string field(const std::string& name) { return server.field(key_of_order, name); }
 };
 

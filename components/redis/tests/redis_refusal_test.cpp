@@ -89,7 +89,7 @@ RedisOptions worker() {
 TEST_CASE("a user with the rights of the README can do each step, and each of these rights is necessary") {
   RedisLeases t;
   set_user(t.server, "");
-  LeaseConsumer consumer(open_redis(worker()), "svc", {.retry = once});
+  LeaseConsumer consumer(open_redis(worker()), "svc", {}, {.retry = once});
   const auto handler = [&](Lease& lease) {
     lease.renew();
     lease.delivery().store("done");
@@ -106,7 +106,7 @@ TEST_CASE("a user with the rights of the README can do each step, and each of th
     CAPTURE(each);
     set_user(t.server, each);
     t.server.run({"SCRIPT", "FLUSH"});
-    LeaseConsumer limited(open_redis(worker()), "svc", {.retry = once});
+    LeaseConsumer limited(open_redis(worker()), "svc", {}, {.retry = once});
     const std::string error = class_of_error([&] { (void)limited.consume({.business_key = each}, must_not_run); });
     CHECK((error == "access_refused" || error == "redis ERR"));  // Redis 7.0 answers ERR for a command inside a script
     CHECK(t.server.run({"EXISTS", "txinbox:3:svc:" + each}) == "0");
@@ -121,7 +121,7 @@ TEST_CASE("a step whose user lacks a right changes nothing") {
     CAPTURE(each);
     t.server.run({"DEL", key_of_order});
     set_user(t.server, "");
-    LeaseConsumer consumer(open_redis(worker()), "svc", {.retry = once});
+    LeaseConsumer consumer(open_redis(worker()), "svc", {}, {.retry = once});
     std::string before;
     const auto handler = [&](Lease& lease) {
       set_user(t.server, each);

@@ -96,7 +96,7 @@ TEST_CASE("the time to live of a key is `keep`, and at least two leases") {
   CHECK(LeaseConsumer(store, "svc").consume(order, [&](Lease&) { CHECK(lives() > 119'000); }).outcome == consumed);
   CHECK(lives() > 0);
   CHECK(lives() <= 120'000);
-  LeaseConsumer quick(store, "svc", {.lease = 1s});
+  LeaseConsumer quick(store, "svc", {.length = 1s});
   CHECK_THROWS_AS((void)quick.consume({.business_key = "2"}, [](Lease&) { throw std::runtime_error("no"); }),
                   std::runtime_error);
   const auto left = std::stoll(server.run({"PTTL", "txinbox:3:svc:2"}));
@@ -106,7 +106,7 @@ TEST_CASE("the time to live of a key is `keep`, and at least two leases") {
 TEST_CASE("a result of the maximum length is returned") {
   RedisServer server;
   constexpr std::size_t most = 1 << 20;
-  LeaseConsumer consumer(open_redis(RedisServer::options()), "svc", {.max_result = most});
+  LeaseConsumer consumer(open_redis(RedisServer::options()), "svc", {}, {.max_result = most});
   const std::string result(most, '\0');
   CHECK(consumer.consume(order, [&](Lease& lease) { lease.delivery().store(result); }).outcome == consumed);
   CHECK(consumer.consume(order, must_not_run).stored == result);

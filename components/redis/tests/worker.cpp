@@ -26,7 +26,7 @@ constexpr auto length = 5s;
 int work(const std::string& url, const std::string& file, int keys) {
   const txinbox::test::Journal journal(file);
   const int process = ::getpid();
-  txinbox::LeaseConsumer consumer(txinbox::open_redis(url), "svc", {.lease = length});
+  txinbox::LeaseConsumer consumer(txinbox::open_redis(url), "svc", {.length = length});
   std::deque<int> waiting;
   for (int key = 0; key < keys; ++key) waiting.push_back(key);
   while (!waiting.empty()) {

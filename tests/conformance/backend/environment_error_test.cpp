@@ -93,7 +93,7 @@ TEST_CASE("an error from a table that was dropped is not counted as a failure" *
 
 TEST_CASE("under a lease an error of the environment is not counted as a failure, and the lease is released") {
   Leases l;
-  LeaseConsumer consumer(l.pool, "svc", {.max_attempts = 1});
+  LeaseConsumer consumer(l.pool, "svc", {}, {.max_attempts = 1});
   const auto throws = [&](const std::function<void(Lease&)>& handler) {
     CHECK_THROWS((void)consumer.consume(order, handler));
     CHECK(l.db.number("select count(*) from txinbox_failed_message") == 0);

@@ -47,7 +47,7 @@ struct Torn {
   Pool pool = db.pool(1);
   std::unique_ptr<soci::session> sql = db.session();
   std::vector<std::string> heard;
-  TxConsumerOptions options = {.listeners = {on_event([this](const Event& e) {
+  ConsumerOptions options = {.listeners = {on_event([this](const Event& e) {
                                  heard.push_back(std::string(to_string(e.type)) + " " + std::string(e.business_key));
                                })}};
   TxConsumer consumer = on_sqlite3() ? TxConsumer(*sql, "svc", options) : TxConsumer(pool, "svc", options);

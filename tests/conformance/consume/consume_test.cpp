@@ -186,7 +186,7 @@ TEST_CASE("a result may have one mebibyte, alone, in a batch and under a lease")
   const std::vector<Message> batch = {{.business_key = "1"}, {.business_key = "2"}, {.business_key = "3"}};
   (void)consumer.consume_batch(batch, handler);
   for (const Result& each : consumer.consume_batch(batch, add_effect)) CHECK(each.stored == large);
-  LeaseConsumer leases(pool, "leases", {.max_result = mebibyte});
+  LeaseConsumer leases(pool, "leases", {}, {.max_result = mebibyte});
   CHECK(leases.consume(order, [&](Lease& lease) { lease.delivery().store(large); }).stored == large);
   CHECK(leases.consume(order, [](Lease&) { FAIL("the handler of a duplicate ran"); }).stored == large);
 }

@@ -137,7 +137,7 @@ TEST_CASE("a lease is released only after the marker of its attempt is removed")
   const auto observer = [&](const Event& event) {
     if (event.type == EventType::failed) markers_at_the_end = markers(db);
   };
-  LeaseConsumer consumer(pool, "svc", {.max_attempts = 2, .listeners = {on_event(observer)}, .count_starts = true});
+  LeaseConsumer consumer(pool, "svc", {}, {.listeners = {on_event(observer)}, .max_attempts = 2, .count_starts = true});
   CHECK_THROWS((void)consumer.consume(order, [](Lease&) { throw Error(ErrorCode::acquire_timeout, ""); }));
   CHECK(markers_at_the_end == 0);
 }
@@ -147,7 +147,7 @@ TEST_CASE("a message whose handler crashes under a lease is parked after max_att
   const auto killed = [&] {
     return in_process([&] {
       Pool pool = db.pool(2);
-      (void)LeaseConsumer(pool, "svc", {.max_attempts = 2, .count_starts = true}).consume(order, crash_leased);
+      (void)LeaseConsumer(pool, "svc", {}, {.max_attempts = 2, .count_starts = true}).consume(order, crash_leased);
     });
   };
   for (int i = 0; i < 3; ++i) {  // the first crash is not counted
@@ -155,7 +155,7 @@ TEST_CASE("a message whose handler crashes under a lease is parked after max_att
     db.run("update txinbox_consumed_message set lease_expires_at = '2020-01-01 00:00:00.000'");
   }
   Pool pool = db.pool(2);
-  LeaseConsumer consumer(pool, "svc", {.max_attempts = 2, .count_starts = true});
+  LeaseConsumer consumer(pool, "svc", {}, {.max_attempts = 2, .count_starts = true});
   CHECK(consumer.consume(order, [](Lease&) { FAIL("a handler ran that must not run"); }).outcome == parked);
   CHECK(only_failed(db).crashes == 2);
   CHECK(only_failed(db).state == FailedState::parked);

@@ -39,7 +39,7 @@ TEST_CASE("a crash with several running messages counts for none of them, and th
       in_process([&] {
         Pool pool = db.pool(4);
         TxConsumer consumer(pool, "svc", counting);
-        LeaseConsumer leases(pool, "leases", {.max_attempts = 2, .count_starts = true});
+        LeaseConsumer leases(pool, "leases", {}, {.max_attempts = 2, .count_starts = true});
         // The other handler ends the process while the first one runs. The first message is under a lease, because on
         // SQLite only one transaction can write.
         (void)leases.consume({.business_key = "innocent"}, [&](Lease&) {
@@ -53,7 +53,7 @@ TEST_CASE("a crash with several running messages counts for none of them, and th
   CHECK(TxConsumer(pool, "svc", counting).consume(order, add_effect).outcome == consumed);
   CHECK(list_failed(*db.session()).empty());
   db.run("update txinbox_consumed_message set lease_expires_at = '2020-01-01 00:00:00.000' where state = 'consuming'");
-  CHECK(LeaseConsumer(pool, "leases", {.max_attempts = 2, .count_starts = true})
+  CHECK(LeaseConsumer(pool, "leases", {}, {.max_attempts = 2, .count_starts = true})
             .consume({.business_key = "innocent"}, [](Lease&) {})
             .outcome == consumed);
   CHECK(markers(db) == 0);
@@ -123,7 +123,7 @@ TEST_CASE("an attempt does not wait for a connection of another pool or another 
   const EffectDatabase db;
   Pool busy = busy_db.pool(PoolOptions{.connections = 1, .acquire_timeout = 50ms});
   Pool pool = db.pool(PoolOptions{.connections = 1, .acquire_timeout = 50ms});
-  const TxConsumerOptions once{.retry = {.max_attempts = 1}, .max_attempts = 1, .count_starts = true};
+  const ConsumerOptions once{.retry = {.max_attempts = 1}, .max_attempts = 1, .count_starts = true};
   TxConsumer first(busy, "first", once);
   TxConsumer second(pool, "second", once);
   const auto handler = [&](soci::session& sql, Delivery& delivery) {
@@ -140,7 +140,7 @@ TEST_CASE("an attempt does not wait for a connection of another pool or another 
 TEST_CASE("with a pool for each database, the message that crashes the process is parked, and the other is not") {
   const EffectDatabase innocent_db;
   const EffectDatabase guilty_db;
-  const TxConsumerOptions strict{.max_attempts = 1, .count_starts = true};
+  const ConsumerOptions strict{.max_attempts = 1, .count_starts = true};
   CHECK(in_process([&] {
           Pool first = innocent_db.pool(PoolOptions{.connections = 1, .acquire_timeout = 50ms});
           Pool second = guilty_db.pool(PoolOptions{.connections = 1, .acquire_timeout = 50ms});
@@ -172,7 +172,7 @@ TEST_CASE("while a suspected message runs, other attempts of the process wait fo
   Pool pool = db.pool(1);
   Pool other = other_db.pool(PoolOptions{.connections = 2, .acquire_timeout = 20ms});
   TxConsumer consumer(other, "svc", {.retry = {.max_attempts = 1}, .count_starts = true});
-  LeaseConsumer leases(other, "leases", {.retry = {.max_attempts = 1}, .count_starts = true});
+  LeaseConsumer leases(other, "leases", {}, {.retry = {.max_attempts = 1}, .count_starts = true});
   const auto code_of_another = [&](const auto& consume) {
     std::optional<ErrorCode> code;
     std::thread([&] {

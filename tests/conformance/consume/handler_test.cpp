@@ -37,7 +37,7 @@ TEST_CASE("an empty handler is refused before anything is claimed") {
   const EffectDatabase db;
   Pool pool = db.pool(1);
   TxConsumer consumer(pool, "svc", {.max_attempts = 1});
-  LeaseConsumer leases(pool, "leases", {.max_attempts = 1});
+  LeaseConsumer leases(pool, "leases", {}, {.max_attempts = 1});
   void (*const none)(soci::session&) = nullptr;
   for (const Handler& empty :
        {Handler(), Handler(nullptr), Handler(none), Handler(std::function<void(soci::session&)>()),
@@ -59,7 +59,7 @@ TEST_CASE("events have the broker's message id") {
   (void)consumer.consume({.business_key = "1", .message_id = "a"}, add_a);
   const std::vector<Message> batch = {{.business_key = "2", .message_id = "b"}, {.business_key = "3"}};
   (void)consumer.consume_batch(batch, add_a);
-  LeaseConsumer leases(pool, "leases", {.listeners = {on_event(note)}});
+  LeaseConsumer leases(pool, "leases", {}, {.listeners = {on_event(note)}});
   (void)leases.consume({.business_key = "1", .message_id = "c"}, nothing);
   CHECK(ids == "a b  c ");
 }

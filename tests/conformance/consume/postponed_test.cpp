@@ -82,7 +82,7 @@ TEST_CASE(
 
 TEST_CASE("a lease handler that asks for a later delivery releases its lease") {
   Leases t;
-  LeaseConsumer consumer(t.pool, "svc", {.max_attempts = 1});
+  LeaseConsumer consumer(t.pool, "svc", {}, {.max_attempts = 1});
   check_postponed(consumer.consume(order, [](Lease&) { throw RetryLater(30s); }));
   CHECK(consumer.consume(order, nothing).outcome == consumed);
   CHECK(list_failed(*t.db.session()).empty());
@@ -125,7 +125,7 @@ TEST_CASE("after an error that the user declares transient, the message runs aga
   CHECK(outcomes(results) == Outcomes{failed, failed});
   CHECK(action_for(results[0]) == Action::redeliver);
 
-  LeaseConsumer leases(pool, "leases", {.max_attempts = 1, .is_transient = is_away});
+  LeaseConsumer leases(pool, "leases", {}, {.max_attempts = 1, .is_transient = is_away});
   CHECK_THROWS_AS((void)leases.consume(order, [](Lease&) { throw Away(); }), Away);
   CHECK(list_failed(*db.session()).empty());
 

@@ -18,7 +18,7 @@ namespace txinbox::test {
 namespace {
 
 const Message order{.business_key = "order123"};
-const TxConsumerOptions remembering = {.recent_keys = {.capacity = 1000, .max_age = std::chrono::hours(1)}};
+const ConsumerOptions remembering = {.recent_keys = {.capacity = 1000, .max_age = std::chrono::hours(1)}};
 
 struct OneConnection {
   EffectDatabase db;
@@ -163,7 +163,7 @@ TEST_CASE("a claim whose reply was lost is not cached before it is committed" * 
   EffectDatabase db;
   Proxy proxy(db.url());
   Pool pool = open_pool(proxy.url(), {.connections = 1});
-  TxConsumerOptions once = remembering;
+  ConsumerOptions once = remembering;
   once.retry.max_attempts = 1;
   TxConsumer consumer(pool, "svc", once);
   CHECK(consumer.consume({.business_key = "warm"}, add_effect).outcome == consumed);

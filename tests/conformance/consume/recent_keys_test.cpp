@@ -26,7 +26,7 @@ using std::chrono::milliseconds;
 const Message order{.business_key = "order123"};
 
 /// The capacity and the maximum age are so large that no test reaches them.
-const TxConsumerOptions remembering = {.recent_keys = {.capacity = 1000, .max_age = std::chrono::hours(1)}};
+const ConsumerOptions remembering = {.recent_keys = {.capacity = 1000, .max_age = std::chrono::hours(1)}};
 
 /// A consumer with a cache. A test deletes its rows, and the cache does not know this. If a key is then still a
 /// duplicate, it is cached. If it runs again, it is not cached.
@@ -35,7 +35,7 @@ struct Remembering {
   Pool pool = db.pool(4);
   TxConsumer consumer;
 
-  explicit Remembering(TxConsumerOptions options = remembering) : consumer(pool, "svc", std::move(options)) {}
+  explicit Remembering(ConsumerOptions options = remembering) : consumer(pool, "svc", std::move(options)) {}
 
   Outcome consume(const Message& message) { return consumer.consume(message, add_effect).outcome; }
   Outcomes consume_batch(const std::vector<Message>& messages, OnFailure mode = OnFailure::stop) {
@@ -45,7 +45,7 @@ struct Remembering {
 };
 
 TEST_CASE("without the option recent_keys, nothing is answered from the cache") {
-  Remembering t{TxConsumerOptions{}};
+  Remembering t{ConsumerOptions{}};
   CHECK(t.consume(order) == consumed);
   CHECK(t.consume(order) == duplicate);
   t.remove_rows();
@@ -60,7 +60,7 @@ TEST_CASE("a cached duplicate is answered without the database, and the listener
   if (!on_sqlite3()) proxy.emplace(db.url());
   Pool pool = open_pool(proxy ? proxy->url() : db.url(), {.connections = 1});
   std::vector<EventType> heard;
-  TxConsumerOptions options = remembering;
+  ConsumerOptions options = remembering;
   options.listeners = {on_event([&](const Event& e) { heard.push_back(e.type); })};
   TxConsumer consumer(pool, "svc", options);
   CHECK(consumer.consume(order, add_effect).outcome == consumed);
@@ -242,7 +242,7 @@ TEST_CASE("each consumer has its own cache") {
 
 TEST_CASE("the cache answers no key after the stop or inside a handler") {
   std::stop_source stop;
-  TxConsumerOptions options = remembering;
+  ConsumerOptions options = remembering;
   options.stop = stop.get_token();
   Remembering t{options};
   CHECK(t.consume(order) == consumed);

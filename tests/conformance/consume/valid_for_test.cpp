@@ -155,7 +155,7 @@ TEST_CASE("a parked row does not expire") {
 TEST_CASE("a LeaseConsumer takes an old row over with a greater fence") {
   const EffectDatabase db;
   Pool pool = db.pool(2);
-  LeaseConsumer consumer(pool, "svc", {.max_result = 3});
+  LeaseConsumer consumer(pool, "svc", {}, {.max_result = 3});
   std::int64_t fence = 0;
   CHECK(consumer
             .consume(click,

@@ -14,8 +14,8 @@ namespace {
 
 class DatabaseKeeper final : public LeaseKeeper {
  public:
-  LeaseConsumer consumer(const std::string& name, LeaseOptions options) override {
-    return {t_.pool, name, std::move(options)};
+  LeaseConsumer consumer(const std::string& name, LeaseTerms terms, ConsumerOptions options) override {
+    return {t_.pool, name, terms, std::move(options)};
   }
   std::string state() override { return row_state(t_.db); }
   std::string ends() override { return t_.db.text("select lease_expires_at from txinbox_consumed_message"); }

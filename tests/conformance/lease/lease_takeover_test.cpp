@@ -35,7 +35,7 @@ TEST_CASE("each kind of consumer takes over an expired lease, and a lease consum
     CHECK(t.db.effects() == 1);
   };
   int taken = 0;
-  LeaseConsumer observed(t.pool, "svc", {.listeners = {on_event([&](const Event& e) {
+  LeaseConsumer observed(t.pool, "svc", {}, {.listeners = {on_event([&](const Event& e) {
                                            if (e.type == EventType::lease_taken_over) ++taken;
                                          })}});
   std::int64_t fence = 0;
@@ -86,7 +86,7 @@ TEST_CASE("a transaction takes over a lease without an end or a fence" * doctest
 TEST_CASE("a takeover that waited for the lock of the row gets a lease of full length" * doctest::skip(on_sqlite3())) {
   // SQLite has no row locks.
   Leases t;
-  LeaseConsumer consumer(t.pool, "svc", {.lease = 60s});
+  LeaseConsumer consumer(t.pool, "svc", {.length = 60s});
   const std::string a_minute_from_now = on_mysql() ? "select cast(utc_timestamp(6) + interval 1 minute as char)"
                                                    : "select cast(clock_timestamp() + interval '1 minute' as text)";
   CHECK(thrown_by([&] {

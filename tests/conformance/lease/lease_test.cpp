@@ -60,7 +60,7 @@ TEST_CASE("a conflict under a lease is recorded") {
 
 TEST_CASE("failures under a lease are in the table of failed messages, and an operator can retry the message") {
   Leases t;
-  LeaseConsumer consumer(t.pool, "svc", {.max_attempts = 2});
+  LeaseConsumer consumer(t.pool, "svc", {}, {.max_attempts = 2});
   const auto failing = [](Lease&) { throw std::invalid_argument("no"); };
   CHECK_THROWS_AS((void)consumer.consume(order, failing), std::invalid_argument);
   CHECK(list_failed(*t.db.session()).front().attempts == 1);
@@ -73,7 +73,7 @@ TEST_CASE("failures under a lease are in the table of failed messages, and an op
 TEST_CASE("a lost lease and a failure after the stop are not in the table of failed messages") {
   Leases t;
   std::stop_source stop;
-  LeaseConsumer consumer(t.pool, "svc", {.max_attempts = 1, .stop = stop.get_token()});
+  LeaseConsumer consumer(t.pool, "svc", {}, {.stop = stop.get_token(), .max_attempts = 1});
   CHECK_THROWS_AS((void)consumer.consume(order, [](Lease&) { throw Error(ErrorCode::lease_lost, "slow"); }), Error);
   const auto stopped = [&](Lease&) {
     stop.request_stop();

@@ -36,7 +36,7 @@ TEST_CASE(
   const EffectDatabase db;
   Pool pool = db.pool(PoolOptions{.connections = 1, .acquire_timeout = 2 * very_late});
   for (const auto heartbeat : {0ms, 50ms}) {
-    LeaseConsumer consumer(pool, "svc", {.lease = 500ms, .heartbeat = heartbeat});
+    LeaseConsumer consumer(pool, "svc", {.length = 500ms, .heartbeat = heartbeat});
     const Message message{.business_key = "k" + std::to_string(heartbeat.count())};
     const auto begin = Clock::now();
     const Result result = consumer.consume(message, [&](Lease& lease) {
@@ -56,7 +56,7 @@ TEST_CASE(
 TEST_CASE("a lease that is renewed in time does not set its stop token, and an expired lease keeps it set" *
           doctest::test_suite("timed")) {
   Leases t;
-  LeaseConsumer consumer(t.pool, "svc", {.lease = 3s});
+  LeaseConsumer consumer(t.pool, "svc", {.length = 3s});
   const auto handler = [](Lease& lease) {
     const auto first_end = lease.expires_at();
     while (Clock::now() < first_end + 500ms) {
@@ -78,7 +78,7 @@ TEST_CASE("with a silent network the lease still expires, and the caller's time-
   Proxy proxy(db.url());
   Pool pool =
       open_pool(proxy.url(), {.connections = 2, .connect_timeout = 2s, .lock_timeout = 1s, .statement_timeout = 1s});
-  LeaseConsumer consumer(pool, "svc", {.lease = 2s, .heartbeat = 100ms, .retry = {.max_attempts = 1}});
+  LeaseConsumer consumer(pool, "svc", {.length = 2s, .heartbeat = 100ms}, {.retry = {.max_attempts = 1}});
   const auto begin = Clock::now();
   const auto handler = [&](Lease& lease) {
     proxy.fall_silent();
@@ -96,16 +96,16 @@ TEST_CASE("a handler never begins under an expired lease" * doctest::test_suite(
   Pool pool = open_pool(proxy.url(), {.connections = 1});
   for (const bool counts : {false, true}) {
     CAPTURE(counts);
-    LeaseConsumer patient(pool, "svc", {.lease = 10s, .count_starts = counts});
+    LeaseConsumer patient(pool, "svc", {.length = 10s}, {.count_starts = counts});
     CHECK(patient.consume({.business_key = "first" + std::to_string(counts)}, nothing).outcome == consumed);
-    LeaseConsumer consumer(pool, "svc", {.lease = 200ms, .retry = {.max_attempts = 1}, .count_starts = counts});
+    LeaseConsumer consumer(pool, "svc", {.length = 200ms}, {.retry = {.max_attempts = 1}, .count_starts = counts});
     proxy.delay(150ms);
     CHECK(thrown_by([&] { (void)consumer.consume({.business_key = "k" + std::to_string(counts)}, must_not_run); }) ==
           "lease_lost");
     proxy.delay(0ms);
   }
   // The claim is in time. The statements of `count_starts` then take longer than the lease.
-  LeaseConsumer consumer(pool, "svc", {.lease = 2500ms, .retry = {.max_attempts = 1}, .count_starts = true});
+  LeaseConsumer consumer(pool, "svc", {.length = 2500ms}, {.retry = {.max_attempts = 1}, .count_starts = true});
   proxy.delay(500ms);
   const auto handler = [&](const Lease& lease) {
     proxy.delay(0ms);

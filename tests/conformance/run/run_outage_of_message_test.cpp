@@ -155,7 +155,7 @@ TEST_CASE("a message whose handler meets a missing table, or ends its connection
 TEST_CASE("a message whose errors look like outages is parked under a lease, too") {
   OutageOfMessage world;
   Pool pool = world.db.pool();
-  LeaseConsumer consumer(pool, "order-service", {.max_attempts = 3, .listeners = {on_event(world.observer())}});
+  LeaseConsumer consumer(pool, "order-service", {}, {.listeners = {on_event(world.observer())}, .max_attempts = 3});
   world.check_parked(consumer, [&](Lease& lease) { world.handle(lease.message()); });
   CHECK(world.failed_events == world.attempts);  // the last one is counted without another attempt
 }

@@ -239,12 +239,12 @@ TEST_CASE("under leases, messages run concurrently, and run waits for a message 
           doctest::test_suite("timed")) {
   EffectDatabase db;
   Pool pool = db.pool(6);
-  LeaseConsumer consumer(pool, "order-service", {.lease = 300ms});
+  LeaseConsumer consumer(pool, "order-service", {.length = 300ms});
   MemoryBroker broker(0);
   for (int i = 0; i < 20; ++i) broker.publish(numbered("order", i));
   MemorySource source(broker);
   // Another worker holds the lease of order-3 until an operator removes the row.
-  LeaseConsumer other(pool, "order-service", {.lease = 300ms});
+  LeaseConsumer other(pool, "order-service", {.length = 300ms});
   RunOptions options = until_idle();
   options.workers = 3;
   options.backoff = 10ms;

@@ -173,7 +173,7 @@ TEST_CASE("the documented privileges are enough for leases, for failed messages 
   const User user(db);
   grant_service(user, db);
   Pool pool = user.pool();
-  LeaseConsumer leases(pool, "svc", {.max_attempts = 1});
+  LeaseConsumer leases(pool, "svc", {}, {.max_attempts = 1});
   CHECK(leases.consume({.business_key = "lease"}, [](Lease& lease) { lease.renew(); }).outcome == Outcome::consumed);
   const auto fail = [](Lease&) { throw std::runtime_error("fails"); };
   for (const char* key : {"1", "2"}) CHECK(leases.consume({.business_key = key}, fail).outcome == Outcome::parked);

@@ -121,7 +121,7 @@ TEST_CASE("a listener sees a lease from its grant to its end as one attempt") {
   const EffectDatabase db;
   Pool pool = db.pool(2);
   Lines lines;
-  LeaseConsumer consumer(pool, "svc", {.listeners = {std::make_shared<Recorder>(lines)}});
+  LeaseConsumer consumer(pool, "svc", {}, {.listeners = {std::make_shared<Recorder>(lines)}});
   (void)consumer.consume({.business_key = "k1"}, [](Lease&) {});
   CHECK(lines == Lines{"begin consume k1", "begin attempt k1", "begin handler k1", "end handler k1", "end attempt k1",
                        "consumed", "end consume k1"});
@@ -155,7 +155,7 @@ TEST_CASE("a null listener is refused") {
   const EffectDatabase db;
   Pool pool = db.pool(1);
   for (const auto& make : {std::function<void()>([&] { TxConsumer(pool, "svc", {.listeners = {nullptr}}); }),
-                           {[&] { LeaseConsumer(pool, "svc", {.listeners = {nullptr}}); }}}) {
+                           {[&] { LeaseConsumer(pool, "svc", {}, {.listeners = {nullptr}}); }}}) {
     CHECK(thrown_by(make) == "invalid_argument");
   }
 }

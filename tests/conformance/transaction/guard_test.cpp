@@ -101,7 +101,7 @@ std::string cell(const GuardCase& each, const Ending& expected, Subject subject)
   prepare_guard_case(db);
   Pool pool = db.pool(2);
   const auto sql = db.session();
-  const TxConsumerOptions once = {.retry = {.max_attempts = 1}};
+  const ConsumerOptions once = {.retry = {.max_attempts = 1}};
   const bool pooled = subject == Subject::pool;
   const bool native = subject == Subject::native_connection;
   TxConsumer consumer = pooled   ? TxConsumer(pool, "guard", once)
@@ -148,7 +148,7 @@ TEST_CASE("the listener gets the event of a torn claim while no connection is he
   // In a SQLite pool no claim is torn. So the test uses a caller's session there.
   Pool pool = db.pool(1);
   std::vector<std::string> heard;
-  const TxConsumerOptions options = {.listeners = {on_event([&](const Event& e) {
+  const ConsumerOptions options = {.listeners = {on_event([&](const Event& e) {
                                        heard.emplace_back(to_string(e.type));
                                        if (!on_sqlite3()) auto free = pool.acquire();
                                      })}};

@@ -105,7 +105,7 @@ TEST_CASE("a redelivery while a handler continues after its own COMMIT is not re
           doctest::skip(on_sqlite3())) {  // SQLite's pools refuse the COMMIT, and have one writer at a time
   EffectDatabase db;
   Pool pool = db.pool(2);
-  const TxConsumerOptions once{.retry = {.max_attempts = 1}, .recent_keys = {.capacity = 10}};
+  const ConsumerOptions once{.retry = {.max_attempts = 1}, .recent_keys = {.capacity = 10}};
   TxConsumer consumer(pool, "svc", once);
   Result meanwhile{};
   CHECK(thrown_by([&] {

@@ -54,7 +54,7 @@ TEST_CASE("a worker whose lease was taken over can neither complete, release nor
 TEST_CASE("an expired lease is taken over with a greater fence, and an event reports it") {
   const LeaseSubject t;
   int taken = 0;
-  LeaseConsumer observed = t.consumer({.listeners = {on_event([&](const Event& e) {
+  LeaseConsumer observed = t.consumer({}, {.listeners = {on_event([&](const Event& e) {
                                          if (e.type == EventType::lease_taken_over) ++taken;
                                        })}});
   LeaseConsumer consumer = t.consumer();

@@ -117,7 +117,7 @@ TEST_CASE("an expired or released lease and a parked message do not go to anothe
 
 TEST_CASE("failures under a lease are counted, and max_attempts of them park the message") {
   const LeaseSubject t;
-  LeaseConsumer consumer = t.consumer({.max_attempts = 2});
+  LeaseConsumer consumer = t.consumer({}, {.max_attempts = 2});
   const auto failing = [](Lease&) { throw std::invalid_argument("no"); };
   CHECK_THROWS_AS((void)consumer.consume(order, failing), std::invalid_argument);
   const Result last = consumer.consume(order, failing);
@@ -155,12 +155,15 @@ TEST_CASE("a consumed key runs again when it is older than valid_for") {
 
 TEST_CASE("invalid options and invalid keys are refused") {
   const LeaseSubject t;
-  for (const LeaseOptions& wrong : {LeaseOptions{.lease = 0ms}, LeaseOptions{.lease = std::chrono::days(25)},
-                                    LeaseOptions{.wait = -1ms}, LeaseOptions{.lease = 1s, .heartbeat = 501ms},
-                                    LeaseOptions{.heartbeat = -1ms}, LeaseOptions{.max_attempts = -1}}) {
+  for (const LeaseTerms& wrong : {LeaseTerms{.length = 0ms}, LeaseTerms{.length = std::chrono::days(25)},
+                                  LeaseTerms{.length = 1s, .heartbeat = 501ms}, LeaseTerms{.heartbeat = -1ms}}) {
     CHECK(thrown_by([&] { (void)t.consumer(wrong); }) == "invalid_argument");
   }
-  CHECK(thrown_by([&] { (void)t.keeper->consumer("", {}); }) == "invalid_key");
+  for (const ConsumerOptions& wrong : {ConsumerOptions{.claim_wait = -1ms}, ConsumerOptions{.max_attempts = -1},
+                                       ConsumerOptions{.recent_keys = {.capacity = 1}}}) {
+    CHECK(thrown_by([&] { (void)t.consumer({}, wrong); }) == "invalid_argument");
+  }
+  CHECK(thrown_by([&] { (void)t.keeper->consumer("", {}, {}); }) == "invalid_key");
   LeaseConsumer consumer = t.consumer();
   CHECK(thrown_by([&] { (void)consumer.consume({.business_key = ""}, nothing); }) == "invalid_key");
 }
@@ -222,7 +225,7 @@ TEST_CASE("many workers deliver each key: one of them completes it, and one hand
 
 TEST_CASE("a transient error of a handler and a lost lease are not counted as failures") {
   const LeaseSubject t;
-  LeaseConsumer consumer = t.consumer({.max_attempts = 1});
+  LeaseConsumer consumer = t.consumer({}, {.max_attempts = 1});
   CHECK_THROWS_AS((void)consumer.consume(order, [](Lease&) { throw Error(ErrorCode::acquire_timeout, "busy"); }),
                   Error);
   CHECK_THROWS_AS((void)consumer.consume(order, [](Lease&) { throw Error(ErrorCode::lease_lost, "slow"); }), Error);
@@ -232,7 +235,7 @@ TEST_CASE("a transient error of a handler and a lost lease are not counted as fa
 TEST_CASE("after a stop, the running handler finishes, and no other handler begins") {
   const LeaseSubject t;
   std::stop_source stop;
-  LeaseConsumer consumer = t.consumer({.stop = stop.get_token()});
+  LeaseConsumer consumer = t.consumer({}, {.stop = stop.get_token()});
   CHECK(consumer
             .consume(order,
                      [&](Lease& lease) {
@@ -247,7 +250,7 @@ TEST_CASE("after a stop, the running handler finishes, and no other handler begi
 TEST_CASE("a failure of a handler after the stop is not counted") {
   const LeaseSubject t;
   std::stop_source stop;
-  LeaseConsumer consumer = t.consumer({.max_attempts = 1, .stop = stop.get_token()});
+  LeaseConsumer consumer = t.consumer({}, {.stop = stop.get_token(), .max_attempts = 1});
   const auto failing = [&](Lease&) {
     stop.request_stop();
     throw std::invalid_argument("no");

@@ -18,7 +18,7 @@ using namespace std::chrono_literals;
 
 TEST_CASE("a renewal extends the lease to its full length, for its holder and in the store") {
   const LeaseSubject t;
-  LeaseConsumer consumer = t.consumer({.lease = 5s});
+  LeaseConsumer consumer = t.consumer({.length = 5s});
   CHECK(consumer
             .consume(order,
                      [&](Lease& lease) {
@@ -36,7 +36,7 @@ TEST_CASE("a renewal extends the lease to its full length, for its holder and in
 TEST_CASE("a heartbeat renews the lease of a handler that takes longer than the lease" * doctest::test_suite("timed")) {
   const LeaseSubject t;
   constexpr auto length = 5s;  // much longer than a heartbeat, so that none is late on a slow machine
-  LeaseConsumer consumer = t.consumer({.lease = length, .heartbeat = 100ms});
+  LeaseConsumer consumer = t.consumer({.length = length, .heartbeat = 100ms});
   CHECK(consumer
             .consume(order,
                      [&](Lease& lease) {
@@ -51,7 +51,7 @@ TEST_CASE("a heartbeat renews the lease of a handler that takes longer than the 
 
 TEST_CASE("a heartbeat that finds the lease lost sets the stop token") {
   const LeaseSubject t;
-  LeaseConsumer consumer = t.consumer({.lease = 10s, .heartbeat = 20ms});
+  LeaseConsumer consumer = t.consumer({.length = 10s, .heartbeat = 20ms});
   const auto handler = [&](Lease& lease) {
     CHECK(t.forget("order123"));
     while (!lease.stop_token().stop_requested()) std::this_thread::sleep_for(1ms);

@@ -20,7 +20,7 @@ using namespace std::chrono_literals;
 TEST_CASE("a delivery can wait for the result of another worker") {
   const LeaseSubject t;
   LeaseConsumer consumer = t.consumer();
-  LeaseConsumer patient = t.consumer({.wait = 1h});
+  LeaseConsumer patient = t.consumer({}, {.claim_wait = 1h});
   std::atomic<bool> running = false;
   std::thread first([&] {
     CHECK(consumer
@@ -60,7 +60,7 @@ TEST_CASE("a waiting delivery runs the handler if the other worker fails, and st
       std::this_thread::sleep_for(50ms);
       end = true;
     });
-    CHECK(t.consumer({.wait = 1h}).consume(order, nothing).outcome == consumed);
+    CHECK(t.consumer({}, {.claim_wait = 1h}).consume(order, nothing).outcome == consumed);
     ending.join();
   }
   SUBCASE("the stop token is set") {
@@ -69,7 +69,7 @@ TEST_CASE("a waiting delivery runs the handler if the other worker fails, and st
       std::this_thread::sleep_for(50ms);
       stop.request_stop();
     });
-    LeaseConsumer waiting = t.consumer({.wait = 1h, .stop = stop.get_token()});
+    LeaseConsumer waiting = t.consumer({}, {.claim_wait = 1h, .stop = stop.get_token()});
     CHECK(waiting.consume(order, must_not_run).outcome == in_progress);
     stopping.join();
   }
