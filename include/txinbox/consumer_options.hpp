@@ -53,14 +53,14 @@ struct ConsumerOptions {
   /// How long `consume` waits if another delivery of the key is running. After this time it returns `in_progress`,
   /// without an error. Zero: it does not wait. It holds no connection while it waits.
   ///
-  /// None, the default: a `TxConsumer` waits in the database, at most the pool's `lock_timeout`, and then tries again as
-  /// `retry` says. A batch always waits in this way. A `LeaseConsumer` does not wait.
+  /// None, the default: a `TxConsumer` waits in the database, at most the pool's `lock_timeout`, and then tries again
+  /// as `retry` says. A batch always waits in this way. A `LeaseConsumer` does not wait.
   ///
-  /// With a `TxConsumer`, it limits only the wait for the key, not the waits for the handler's own locks. If the other delivery uses the
-  /// same consumer object, `consume` finds it at once, in memory. Otherwise a claim that does not wait finds it. This
-  /// claim takes up to 5 ms on PostgreSQL, and up to a second on MySQL if both deliveries begin at the same moment. On
-  /// SQLite, such a claim is not possible: a transaction locks the whole database, so the claim waits for it. A server
-  /// whose version is not supported waits as it does without this option.
+  /// With a `TxConsumer`, it limits only the wait for the key, not the waits for the handler's own locks. If the other
+  /// delivery uses the same consumer object, `consume` finds it at once, in memory. Otherwise a claim that does not
+  /// wait finds it. This claim takes up to 5 ms on PostgreSQL, and up to a second on MySQL if both deliveries begin at
+  /// the same moment. On SQLite, such a claim is not possible: a transaction locks the whole database, so the claim
+  /// waits for it. A server whose version is not supported waits as it does without this option.
   std::optional<std::chrono::milliseconds> claim_wait = {};
 
   /// Once it is set, waits and retries end. A running transaction is completed. A handler under a lease can see it in
@@ -108,8 +108,8 @@ struct ConsumerOptions {
   /// suspect runs alone is counted. So a message that always crashes its process is parked after `max_attempts` + 1
   /// crashes.
   ///
-  /// It costs a read and a second commit for each message, and a batch runs message by message. Under a lease, it costs a
-  /// read and two writes, and an attempt that waits for others keeps and renews its lease. It needs a pool.
+  /// It costs a read and a second commit for each message, and a batch runs message by message. Under a lease, it costs
+  /// a read and two writes, and an attempt that waits for others keeps and renews its lease. It needs a pool.
   bool count_starts = false;
 
   /// Stores the text of the last error in `txinbox_failed_message`, at most 4096 bytes. The text of a database error,

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <type_traits>
 #include <utility>
@@ -91,8 +92,8 @@ consteval bool takes_deliveries() {
   }
 }
 
-/// The kind of handler that a callable becomes, so that a function can take either kind. A callable that fits no kind
-/// becomes the handler of one delivery. The compiler's message then says what a handler takes.
+/// The kind of handler that a callable can become. A callable that fits no kind becomes the handler of one delivery.
+/// The compiler's message then says what a handler takes.
 template <class F, class... More>
 inline constexpr bool is_meant = true;
 template <class F>
@@ -196,19 +197,50 @@ using Handler = detail::BasicHandler<const detail::HandlerConnection, Delivery>;
 /// again for the other messages.
 using BatchHandler = detail::BasicHandler<const detail::HandlerConnection, std::span<Delivery>>;
 
-/// Two handlers that do the same work: `at_once` for all new messages of a batch, and `each` for one message. Use it if
-/// the SQL needs one statement for each message, but one round trip can carry the statements of many messages.
+/// The user's code of a batch: a `Handler`, a `BatchHandler`, or one of each that do the same work. A function that is
+/// a `Handler` or a `BatchHandler` converts to it.
 ///
-/// If `at_once` throws, txinbox rolls back and runs `each` for each message, in a savepoint of its own. So a batch in
-/// which many messages fail takes two transactions. A `BatchHandler` alone takes several transactions for each message
-/// that fails. After a transient error, `at_once` runs again, and `Delivery::attempt` is then 2. If only one message is
-/// new, `each` runs.
-struct BatchHandlerPair {
-  BatchHandler at_once;  ///< It is called for all new messages, at least two.
-  Handler each;          ///< It is called for one message.
+///     consumer.consume_batch(messages, [](soci::session&, Delivery&) {});            // for each message
+///     consumer.consume_batch(messages, [](soci::session&, std::span<Delivery>) {});  // for all new messages at once
+///     consumer.consume_batch(messages, {at_once, each});                             // both
+class BatchHandlers {
+ public:
+  /// Makes empty handlers. Consumers refuse them.
+  BatchHandlers() = default;
 
-  /// Whether both handlers can be called.
-  explicit operator bool() const noexcept { return at_once && each; }
+  /// A handler for each message, or a handler for all new messages at once.
+  template <class F>
+  requires(!std::same_as<std::remove_cvref_t<F>, BatchHandlers>) BatchHandlers(F&& function) {  // NOLINT
+    if constexpr (detail::takes_deliveries<F>()) {
+      at_once_.emplace(std::forward<F>(function));
+    } else {
+      each_.emplace(std::forward<F>(function));
+    }
+  }
+
+  /// A handler for all new messages at once, at least two, and a handler for one message. Use it if the SQL needs one
+  /// statement for each message, but one round trip can carry the statements of many messages.
+  ///
+  /// If `at_once` throws, txinbox rolls back and runs `each` for each message, in a savepoint of its own. So a batch in
+  /// which many messages fail takes two transactions. A `BatchHandler` alone takes several transactions for each
+  /// message that fails. After a transient error, `at_once` runs again, and `Delivery::attempt` is then 2. If only one
+  /// message is new, `each` runs.
+  BatchHandlers(BatchHandler at_once, Handler each) : at_once_(std::move(at_once)), each_(std::move(each)) {}
+
+  /// Whether the handlers that were given can be called, and there is at least one.
+  explicit operator bool() const noexcept {
+    return (at_once_ || each_) && (!at_once_ || *at_once_) && (!each_ || *each_);
+  }
+
+  /// The handler for all new messages; null if there is none.
+  const BatchHandler* at_once() const noexcept { return at_once_ ? &*at_once_ : nullptr; }
+
+  /// The handler for one message; null if there is none.
+  const Handler* each() const noexcept { return each_ ? &*each_ : nullptr; }
+
+ private:
+  std::optional<BatchHandler> at_once_;
+  std::optional<Handler> each_;
 };
 
 /// The user's code of a `LeaseConsumer`: a copyable function (Lease&) that returns nothing. It is for work that cannot

@@ -69,7 +69,8 @@ class LeaseConsumer {
   /// @errors  as the other constructors; `Error` invalid_argument if `count_starts` or `keep_error_text` is set, or if
   ///          the store is null.
   /// @threads any number may call `consume`.
-  LeaseConsumer(std::shared_ptr<LeaseStore> store, std::string consumer, LeaseTerms terms = {}, ConsumerOptions options = {});
+  LeaseConsumer(std::shared_ptr<LeaseStore> store, std::string consumer, LeaseTerms terms = {},
+                ConsumerOptions options = {});
 
   /// Moves a consumer. The moved-from consumer may only be assigned to or destroyed. No thread may be inside a call of
   /// either consumer.

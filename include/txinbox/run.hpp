@@ -138,7 +138,8 @@ struct RunSummary {
 /// - If the database cannot be used, everything waits and nothing is lost. After an error of the environment, such as a
 ///   full disk, this is the same.
 ///
-/// A handler gets the broker's delivery with `Delivery::incoming`.
+/// It takes the same handlers as `TxConsumer::consume_batch`. A handler gets the broker's delivery with
+/// `Delivery::incoming`.
 ///
 /// @errors  what somebody must fix:
 /// - `Error` with a code for which `action_for` says `stop`: a missing schema, a wrong password.
@@ -151,17 +152,7 @@ struct RunSummary {
 /// @threads the source, and a consumer on a caller's connection, belong to `run` until it returns. A consumer on a pool
 ///          may be used by other threads, too.
 /// @return what was done. The source is closed.
-RunSummary run(Source& source, TxConsumer& consumer, const MessageOf& message_of, const Handler& handler,
-               const RunOptions& options = {});
-
-/// Does the same with one handler for all new messages of a batch. `TxConsumer::consume_batch` says what the handler
-/// gets.
-RunSummary run(Source& source, TxConsumer& consumer, const MessageOf& message_of, const BatchHandler& handler,
-               const RunOptions& options = {});
-
-/// Does the same with a handler for all new messages of a batch, and another handler for each message if the first
-/// fails.
-RunSummary run(Source& source, TxConsumer& consumer, const MessageOf& message_of, const BatchHandlerPair& handlers,
+RunSummary run(Source& source, TxConsumer& consumer, const MessageOf& message_of, const BatchHandlers& handlers,
                const RunOptions& options = {});
 
 /// Does the same under leases, for handlers whose work cannot be in one transaction. Each worker runs one message at a

@@ -96,14 +96,19 @@ class TxConsumer {
   /// order, one commit. The results are the same as those of one `consume` for each message, but this function is many
   /// times faster.
   ///
+  /// - With one handler for all new messages (`BatchHandler`), SQL can work on sets. That is many times faster than a
+  ///   statement for each message.
   /// - If a handler fails, the transaction is rolled back and runs again with a savepoint for each message. So only the
-  ///   message whose handler failed fails.
+  ///   message whose handler failed fails. With a `BatchHandler` alone, smaller parts run instead, down to the message
+  ///   that fails. Messages before it are committed in transactions of their own, and `attempt` counts every run in
+  ///   which a message took part. The results are the same.
   /// - If a key comes twice, the second message is a duplicate of the first, if the first was consumed. With `skip`,
   ///   the second message runs if the first was not consumed. If the failure of the first parked the key, the second
   ///   gets `parked`, and its handler does not run.
   /// - After a transient error the batch runs again. If the error persists, the batch is split into smaller parts. A
   ///   part that has committed stays committed.
   /// - An error of the environment ends the batch at its message, also with `skip`. The later messages are `not_run`.
+  /// - With `count_starts`, a handler runs for each message alone.
   ///
   /// The session's settings are restored after the batch, not between its messages. So what a handler sets (a search
   /// path, a time zone) stays for the next handler. There is one exception: if a handler stops the clock (`timestamp`
@@ -125,23 +130,7 @@ class TxConsumer {
   /// @threads     as `consume`.
   /// @return one result for each message, in the given order. With `stop`, at most one message failed (`failed`, or
   ///         `parked` with an error), is `in_progress` or is `postponed`, and all messages behind it are `not_run`.
-  std::vector<Result> consume_batch(std::span<const Message> messages, const Handler& handler,
-                                    OnFailure on_failure = OnFailure::stop);
-
-  /// The same with one handler for all new messages of the batch: SQL that works on sets is many times faster than a
-  /// statement for each message. If the handler fails, smaller parts run, down to the message that fails
-  /// (`BatchHandler`). The results are those of the other overload. With `count_starts`, it is called for each message
-  /// alone.
-  ///
-  /// Messages before the one that fails are committed in transactions of their own. `attempt` counts every run in which
-  /// a message took part.
-  std::vector<Result> consume_batch(std::span<const Message> messages, const BatchHandler& handler,
-                                    OnFailure on_failure = OnFailure::stop);
-
-  /// The same with a handler for all new messages, and another one for each message if that fails
-  /// (`BatchHandlerPair`). What is committed together, and the results, are those of the overload with a `Handler`.
-  /// With `count_starts`, only `each` is called.
-  std::vector<Result> consume_batch(std::span<const Message> messages, const BatchHandlerPair& handlers,
+  std::vector<Result> consume_batch(std::span<const Message> messages, const BatchHandlers& handlers,
                                     OnFailure on_failure = OnFailure::stop);
 
   /// The consumer's name. It is valid as long as the consumer exists.

@@ -38,8 +38,8 @@ std::exception_ptr error_of_torn_claim(std::exception_ptr error) noexcept {
 
 }  // namespace
 
-BatchDelivery::BatchDelivery(ConsumerContext& context, std::span<const Message> messages, const BatchHandlers& handlers,
-                             OnFailure on_failure)
+BatchDelivery::BatchDelivery(ConsumerContext& context, std::span<const Message> messages,
+                             const HandlersOfBatch& handlers, OnFailure on_failure)
     : context_(context),
       messages_(messages),
       handlers_(handlers),

@@ -16,7 +16,7 @@ namespace detail {
 /// One `consume_batch` call. It decides which messages share a transaction, and what follows a failure.
 class BatchDelivery {
  public:
-  BatchDelivery(ConsumerContext&, std::span<const Message>, const BatchHandlers&, OnFailure);
+  BatchDelivery(ConsumerContext&, std::span<const Message>, const HandlersOfBatch&, OnFailure);
 
   std::vector<Result> consume();
 
@@ -51,7 +51,7 @@ class BatchDelivery {
 
   ConsumerContext& context_;
   std::span<const Message> messages_;
-  const BatchHandlers handlers_;
+  const HandlersOfBatch handlers_;
   const OnFailure on_failure_;
 
   std::vector<BatchItem> items_;

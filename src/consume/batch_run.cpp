@@ -15,7 +15,7 @@ namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace detail {
 
-BatchRun::BatchRun(const ConsumerContext& context, const BatchHandlers& handlers, std::span<const Message> batch,
+BatchRun::BatchRun(const ConsumerContext& context, const HandlersOfBatch& handlers, std::span<const Message> batch,
                    ClaimRecovery& recovery, SessionHandle& session, GuardedTransaction& transaction,
                    std::span<BatchItem* const> part)
     : context_(context),

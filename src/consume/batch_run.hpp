@@ -37,7 +37,7 @@ struct FailedItem {
 };
 
 /// The user's code of a batch.
-struct BatchHandlers {
+struct HandlersOfBatch {
   const Handler& one;                     ///< For one message.
   const BatchHandler* at_once = nullptr;  ///< For all new messages of a part, if the user gave such a handler.
   bool one_isolates = false;              ///< `one` is the user's own handler. It shows which message makes `at_once`
@@ -58,7 +58,7 @@ class BatchRun {
 
   /// `part`: items without a result, in the order of the batch.
   /// `batch`: the messages of the call.
-  BatchRun(const ConsumerContext& context, const BatchHandlers& handlers, std::span<const Message> batch,
+  BatchRun(const ConsumerContext& context, const HandlersOfBatch& handlers, std::span<const Message> batch,
            ClaimRecovery& recovery, SessionHandle& session, GuardedTransaction& transaction,
            std::span<BatchItem* const> part);
 
@@ -129,7 +129,7 @@ class BatchRun {
   void commit();
 
   const ConsumerContext& context_;
-  const BatchHandlers handlers_;
+  const HandlersOfBatch handlers_;
   const std::span<const Message> batch_;
   ClaimRecovery& recovery_;
   SessionHandle& session_;

@@ -24,10 +24,9 @@ ConsumerContext::ConsumerContext(SessionProvider source_, std::string consumer_,
                 "ConsumerOptions::count_starts needs a pool: it commits its marker in a transaction of its own");
   }
   if (recent.enabled() && !source.reconnects()) {
-    throw Error(
-        ErrorCode::invalid_argument,
-        "ConsumerOptions::recent_keys needs a pool: with a session of your own, txinbox cannot notice that its "
-        "connection was lost");
+    throw Error(ErrorCode::invalid_argument,
+                "ConsumerOptions::recent_keys needs a pool: with a session of your own, txinbox cannot notice that its "
+                "connection was lost");
   }
 }
 

@@ -69,49 +69,22 @@ Result TxConsumer::consume(const Message& message, const Handler& handler) {
   }
 }
 
-std::vector<Result> TxConsumer::consume_batch(std::span<const Message> messages, const Handler& handler,
-                                              OnFailure on_failure) {
-  return with_original_errors(detail::TxConsumerAccess::consume_batch(*this, messages, handler, on_failure));
-}
-
-std::vector<Result> TxConsumer::consume_batch(std::span<const Message> messages, const BatchHandler& handler,
-                                              OnFailure on_failure) {
-  return with_original_errors(detail::TxConsumerAccess::consume_batch(*this, messages, handler, on_failure));
-}
-
-std::vector<Result> TxConsumer::consume_batch(std::span<const Message> messages, const BatchHandlerPair& handlers,
+std::vector<Result> TxConsumer::consume_batch(std::span<const Message> messages, const BatchHandlers& handlers,
                                               OnFailure on_failure) {
   return with_original_errors(detail::TxConsumerAccess::consume_batch(*this, messages, handlers, on_failure));
 }
 
 namespace detail {
-namespace {
-
-std::vector<Result> consume_batch_with(ConsumerContext& context, std::span<const Message> messages,
-                                       const BatchHandlers& handlers, OnFailure on_failure) {
-  if (context.options.count_starts) return consume_sequentially(context, messages, handlers.one, on_failure);
-  return BatchDelivery(context, messages, handlers, on_failure).consume();
-}
-
-}  // namespace
 
 std::vector<Result> TxConsumerAccess::consume_batch(TxConsumer& consumer, std::span<const Message> messages,
-                                                    const Handler& handler, OnFailure on_failure) {
-  refuse_empty(handler);
-  return consume_batch_with(*consumer.impl_, messages, {handler}, on_failure);
-}
-
-std::vector<Result> TxConsumerAccess::consume_batch(TxConsumer& consumer, std::span<const Message> messages,
-                                                    const BatchHandler& handler, OnFailure on_failure) {
-  refuse_empty(handler);
-  const Handler one = HandlerOfOne{handler};
-  return consume_batch_with(*consumer.impl_, messages, {one, &handler}, on_failure);
-}
-
-std::vector<Result> TxConsumerAccess::consume_batch(TxConsumer& consumer, std::span<const Message> messages,
-                                                    const BatchHandlerPair& handlers, OnFailure on_failure) {
+                                                    const BatchHandlers& handlers, OnFailure on_failure) {
   refuse_empty(handlers);
-  return consume_batch_with(*consumer.impl_, messages, {handlers.each, &handlers.at_once, true}, on_failure);
+  const bool has_each = handlers.each() != nullptr;
+  const Handler one = has_each ? *handlers.each() : HandlerOfOne{*handlers.at_once()};
+  ConsumerContext& context = *consumer.impl_;
+  if (context.options.count_starts) return consume_sequentially(context, messages, one, on_failure);
+  const HandlersOfBatch code{.one = one, .at_once = handlers.at_once(), .one_isolates = has_each};
+  return BatchDelivery(context, messages, code, on_failure).consume();
 }
 
 }  // namespace detail

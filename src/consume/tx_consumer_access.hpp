@@ -16,9 +16,7 @@ namespace detail {
 /// Lets `run` consume without losing what is known about the errors of handlers.
 struct TxConsumerAccess {
   /// As `TxConsumer::consume_batch`, but an error in a result can be a `HandlerError`.
-  static std::vector<Result> consume_batch(TxConsumer&, std::span<const Message>, const Handler&, OnFailure);
-  static std::vector<Result> consume_batch(TxConsumer&, std::span<const Message>, const BatchHandler&, OnFailure);
-  static std::vector<Result> consume_batch(TxConsumer&, std::span<const Message>, const BatchHandlerPair&, OnFailure);
+  static std::vector<Result> consume_batch(TxConsumer&, std::span<const Message>, const BatchHandlers&, OnFailure);
 };
 
 }  // namespace detail

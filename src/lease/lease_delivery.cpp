@@ -60,7 +60,8 @@ std::variant<Grant, Result> LeaseDelivery::claim_or_wait() {
     auto answer = call_->claim();
     const auto* result = std::get_if<Result>(&answer);
     if (result == nullptr || result->outcome != Outcome::in_progress) return answer;
-    const auto left = policy_.options.claim_wait.value_or(milliseconds(0)) - std::chrono::floor<milliseconds>(call_time_.elapsed());
+    const auto left =
+        policy_.options.claim_wait.value_or(milliseconds(0)) - std::chrono::floor<milliseconds>(call_time_.elapsed());
     if (left <= milliseconds::zero()) return answer;
     const auto wait = std::min({pause, left, std::max(result->retry_after, milliseconds(1))});
     if (!sleep_for(wait, policy_.options.stop)) return answer;

@@ -20,8 +20,8 @@ class StoreLeases final : public LeaseProvider {
  public:
   /// Errors: as `LeaseConsumer`'s constructor on a store.
   /// `length` is that of the leases. `clock` must outlive the object.
-  StoreLeases(std::shared_ptr<LeaseStore> store, std::string consumer, std::chrono::milliseconds length, ConsumerOptions options,
-              const LeaseClock& clock = LeaseClock::steady());
+  StoreLeases(std::shared_ptr<LeaseStore> store, std::string consumer, std::chrono::milliseconds length,
+              ConsumerOptions options, const LeaseClock& clock = LeaseClock::steady());
 
   const ConsumerPolicy& policy() const noexcept override { return policy_; }
 

@@ -41,10 +41,10 @@ struct BatchHandlerOfJob {
   void operator()(soci::session&, std::span<Delivery>) const = delete;
 };
 
-HandlerOfJob handler_of_job(const Handler& handler, const Job& job) { return {handler, job}; }
-BatchHandlerOfJob handler_of_job(const BatchHandler& handler, const Job& job) { return {handler, job}; }
-BatchHandlerPair handler_of_job(const BatchHandlerPair& handlers, const Job& job) {
-  return {handler_of_job(handlers.at_once, job), handler_of_job(handlers.each, job)};
+BatchHandlers handlers_of_job(const BatchHandlers& handlers, const Job& job) {
+  if (handlers.at_once() == nullptr) return HandlerOfJob{*handlers.each(), job};
+  if (handlers.each() == nullptr) return BatchHandlerOfJob{*handlers.at_once(), job};
+  return {BatchHandlerOfJob{*handlers.at_once(), job}, HandlerOfJob{*handlers.each(), job}};
 }
 
 /// A handler that only throws.
@@ -95,30 +95,24 @@ JobResult JobRunner::run(const Job& job) const {
   return run_handler(job);
 }
 
-template <class AnyHandler>
-std::optional<Result> TxJobRunner<AnyHandler>::count_proven_failure(Entry& entry) const {
+std::optional<Result> TxJobRunner::count_proven_failure(Entry& entry) const {
   return count_proven_failure_with(consumer_, entry);
 }
 
-template <class AnyHandler>
-JobResult TxJobRunner<AnyHandler>::run_handler(const Job& job) const {
+JobResult TxJobRunner::run_handler(const Job& job) const {
   const OnFailure on_failure = has_order(job) ? OnFailure::stop : OnFailure::skip;
   std::vector<Message> messages;
   messages.reserve(job.size());
   for (const EntryPtr& entry : job) messages.push_back(std::move(entry->message));
   JobResult result;
   try {
-    result.results = TxConsumerAccess::consume_batch(consumer_, messages, handler_of_job(handler_, job), on_failure);
+    result.results = TxConsumerAccess::consume_batch(consumer_, messages, handlers_of_job(handlers_, job), on_failure);
   } catch (...) {
     result.error = std::current_exception();
   }
   for (std::size_t i = 0; i < job.size(); ++i) job[i]->message = std::move(messages[i]);
   return result;
 }
-
-template class TxJobRunner<Handler>;
-template class TxJobRunner<BatchHandler>;
-template class TxJobRunner<BatchHandlerPair>;
 
 std::optional<Result> LeaseJobRunner::count_proven_failure(Entry& entry) const {
   return count_proven_failure_with(consumer_, entry);

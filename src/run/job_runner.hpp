@@ -42,12 +42,11 @@ class JobRunner {
   virtual JobResult run_handler(const Job& job) const = 0;
 };
 
-/// Runs a batch in one transaction. `AnyHandler` is `Handler`, `BatchHandler` or `BatchHandlerPair`.
-template <class AnyHandler>
+/// Runs a batch in one transaction.
 class TxJobRunner : public JobRunner {
  public:
-  TxJobRunner(TxConsumer& consumer, const AnyHandler& handler, std::size_t batch)
-      : consumer_(consumer), handler_(handler), batch_(batch) {}
+  TxJobRunner(TxConsumer& consumer, const BatchHandlers& handlers, std::size_t batch)
+      : consumer_(consumer), handlers_(handlers), batch_(batch) {}
 
   std::string_view consumer() const override { return consumer_.name(); }
   std::size_t job_size() const override { return batch_; }
@@ -57,13 +56,9 @@ class TxJobRunner : public JobRunner {
   JobResult run_handler(const Job& job) const override;
 
   TxConsumer& consumer_;
-  const AnyHandler& handler_;
+  const BatchHandlers& handlers_;
   const std::size_t batch_;
 };
-
-extern template class TxJobRunner<Handler>;
-extern template class TxJobRunner<BatchHandler>;
-extern template class TxJobRunner<BatchHandlerPair>;
 
 /// Runs one message under a lease.
 class LeaseJobRunner : public JobRunner {

@@ -17,21 +17,7 @@ constexpr detail::EnumNames<RunEnd, RunEnd::not_at_end> end_names("stopped", "id
 std::string_view to_string(Order order) noexcept { return order_names[order]; }
 std::string_view to_string(RunEnd end) noexcept { return end_names[end]; }
 
-RunSummary run(Source& source, TxConsumer& consumer, const MessageOf& message_of, const Handler& handler,
-               const RunOptions& options) {
-  detail::refuse_empty(handler);
-  const detail::TxJobRunner runner(consumer, handler, options.batch);
-  return detail::Loop(source, runner, message_of, options).run();
-}
-
-RunSummary run(Source& source, TxConsumer& consumer, const MessageOf& message_of, const BatchHandler& handler,
-               const RunOptions& options) {
-  detail::refuse_empty(handler);
-  const detail::TxJobRunner runner(consumer, handler, options.batch);
-  return detail::Loop(source, runner, message_of, options).run();
-}
-
-RunSummary run(Source& source, TxConsumer& consumer, const MessageOf& message_of, const BatchHandlerPair& handlers,
+RunSummary run(Source& source, TxConsumer& consumer, const MessageOf& message_of, const BatchHandlers& handlers,
                const RunOptions& options) {
   detail::refuse_empty(handlers);
   const detail::TxJobRunner runner(consumer, handlers, options.batch);

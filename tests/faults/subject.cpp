@@ -152,7 +152,7 @@ std::vector<Result> Service::consume_batch(std::span<const Message> messages, co
     case Subject::Handlers::at_once:
       return consumer_->consume_batch(messages, all);
     case Subject::Handlers::pair:
-      return consumer_->consume_batch(messages, BatchHandlerPair{all, handler});
+      return consumer_->consume_batch(messages, BatchHandlers{all, handler});
     default:
       return consumer_->consume_batch(messages, handler);
   }

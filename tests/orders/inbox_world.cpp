@@ -43,18 +43,19 @@ void InboxWorld::start_process(Process& process) {
   process.pool = std::make_unique<Pool>(detail::PoolAccess::make(process.state));
   if (mode_ == InboxMode::lease) {
     process.lease_consumer = std::make_unique<LeaseConsumer>(
-        *process.pool, "svc", LeaseTerms{}, ConsumerOptions{.retry = {.max_attempts = 3, .initial_backoff = 0ms, .max_backoff = 0ms}, .max_attempts = 1});
+        *process.pool, "svc", LeaseTerms{},
+        ConsumerOptions{.retry = {.max_attempts = 3, .initial_backoff = 0ms, .max_backoff = 0ms}, .max_attempts = 1});
     return;
   }
   const auto pause = mode_ == InboxMode::valid_for ? 2ms : 0ms;
   // Without a second attempt, the consumer must look for what a lost connection has left before the delivery ends.
   const int attempts = database_.rule() == CommitRule::watches ? 1 : 3;
   ConsumerOptions options{.retry = {.max_attempts = attempts, .initial_backoff = pause, .max_backoff = pause},
-                            .listeners = {on_event([this](const Event& event) {
-                              if (event.type == EventType::torn) ++sent_of(event.business_key).torn;
-                            })},
-                            .max_attempts = 1,
-                            .count_starts = mode_ == InboxMode::counts_starts};
+                          .listeners = {on_event([this](const Event& event) {
+                            if (event.type == EventType::torn) ++sent_of(event.business_key).torn;
+                          })},
+                          .max_attempts = 1,
+                          .count_starts = mode_ == InboxMode::counts_starts};
   if (mode_ == InboxMode::claim_wait) options.claim_wait = 0ms;
   process.consumer = std::make_unique<TxConsumer>(*process.pool, "svc", std::move(options));
 }
@@ -140,7 +141,7 @@ void InboxWorld::deliver_batch(Process& process) {
     if (mode_ == InboxMode::at_once) {
       results = process.consumer->consume_batch(messages, all, on_failure);
     } else if (mode_ == InboxMode::pair) {
-      results = process.consumer->consume_batch(messages, BatchHandlerPair{all, one}, on_failure);
+      results = process.consumer->consume_batch(messages, BatchHandlers{all, one}, on_failure);
     } else {
       results = process.consumer->consume_batch(messages, one, on_failure);
     }

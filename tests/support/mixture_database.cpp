@@ -108,9 +108,9 @@ std::vector<Result> consume_in(Way way, TxConsumer& consumer, const Mixture& mix
     case Way::set_in_batches:
       return in_batches(consumer, mixture, messages, set, mixture.size);
     case Way::pair:
-      return in_batches(consumer, mixture, messages, BatchHandlerPair{set, one}, messages.size());
+      return in_batches(consumer, mixture, messages, BatchHandlers{set, one}, messages.size());
     case Way::pair_in_batches:
-      return in_batches(consumer, mixture, messages, BatchHandlerPair{set, one}, mixture.size);
+      return in_batches(consumer, mixture, messages, BatchHandlers{set, one}, mixture.size);
   }
   return {};
 }

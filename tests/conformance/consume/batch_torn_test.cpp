@@ -48,8 +48,8 @@ struct Torn {
   std::unique_ptr<soci::session> sql = db.session();
   std::vector<std::string> heard;
   ConsumerOptions options = {.listeners = {on_event([this](const Event& e) {
-                                 heard.push_back(std::string(to_string(e.type)) + " " + std::string(e.business_key));
-                               })}};
+                               heard.push_back(std::string(to_string(e.type)) + " " + std::string(e.business_key));
+                             })}};
   TxConsumer consumer = on_sqlite3() ? TxConsumer(*sql, "svc", options) : TxConsumer(pool, "svc", options);
 };
 

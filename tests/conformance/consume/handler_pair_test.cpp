@@ -1,4 +1,5 @@
-// BatchHandlerPair: a handler for all messages of a batch, and a handler for each message. Both give the same results.
+// BatchHandlers with both handlers: a handler for all messages of a batch, and a handler for each message. Both give
+// the same results.
 
 #include <algorithm>
 #include <set>
@@ -28,7 +29,7 @@ class Pair {
  public:
   explicit Pair(std::set<std::string> bad = {}) : bad_(std::move(bad)) {}
 
-  BatchHandlerPair handlers() {
+  BatchHandlers handlers() {
     return {[this](soci::session& sql, Deliveries deliveries) {
               Keys& keys = at_once.emplace_back();
               for (Delivery& each : deliveries) keys.push_back(each.message().business_key);
@@ -119,12 +120,12 @@ TEST_CASE("with stop, the handler for each runs up to the message that fails") {
 TEST_CASE("after a transient error the handler for all runs again, with the number of its attempt") {
   on_each_connection([](const EffectDatabase& db, TxConsumer& consumer) {
     std::vector<int> attempts;
-    const BatchHandlerPair handlers = {[&](soci::session& sql, Deliveries deliveries) {
-                                         attempts.push_back(deliveries.front().attempt());
-                                         for (Delivery& each : deliveries) add_effect(sql, each);
-                                         if (attempts.size() < 3) throw Error(ErrorCode::acquire_timeout, "busy");
-                                       },
-                                       [](soci::session&, Delivery&) { FAIL("a handler ran that must not run"); }};
+    const BatchHandlers handlers = {[&](soci::session& sql, Deliveries deliveries) {
+                                      attempts.push_back(deliveries.front().attempt());
+                                      for (Delivery& each : deliveries) add_effect(sql, each);
+                                      if (attempts.size() < 3) throw Error(ErrorCode::acquire_timeout, "busy");
+                                    },
+                                    [](soci::session&, Delivery&) { FAIL("a handler ran that must not run"); }};
     CHECK(outcomes(consumer.consume_batch(messages_of({"a", "b"}), handlers)) == Outcomes{consumed, consumed});
     CHECK(attempts == std::vector<int>{1, 2, 3});
     CHECK(db.effects() == 2);
@@ -138,10 +139,10 @@ TEST_CASE("if a refusal ends the handler for all, the handler for each refuses t
       if (delivery.message().business_key == "poor") delivery.refuse("no money");
       delivery.store("done");
     };
-    const BatchHandlerPair handlers = {[&](soci::session& sql, Deliveries deliveries) {
-                                         for (Delivery& each : deliveries) handle(sql, each);
-                                       },
-                                       handle};
+    const BatchHandlers handlers = {[&](soci::session& sql, Deliveries deliveries) {
+                                      for (Delivery& each : deliveries) handle(sql, each);
+                                    },
+                                    handle};
     const auto results = consumer.consume_batch(messages_of({"a", "poor", "b"}), handlers);
     CHECK(outcomes(results) == Outcomes{consumed, consumed, consumed});
     CHECK(results[0].stored == "done");
@@ -166,8 +167,8 @@ TEST_CASE("a pair without one of its handlers is refused") {
   Pool pool = db.pool();
   TxConsumer consumer(pool, "svc");
   Pair pair;
-  const BatchHandlerPair whole = pair.handlers();
-  for (const BatchHandlerPair& part : {BatchHandlerPair{}, {whole.at_once, {}}, {{}, whole.each}}) {
+  const BatchHandlers whole = pair.handlers();
+  for (const BatchHandlers& part : {BatchHandlers{}, {*whole.at_once(), Handler()}, {BatchHandler(), *whole.each()}}) {
     CHECK(thrown_by([&] { (void)consumer.consume_batch(messages_of({"a"}), part); }) == "invalid_argument");
   }
 }
@@ -181,17 +182,17 @@ TEST_CASE("run gives the broker's message to both handlers of a pair") {
   MemorySource source(broker);
   Keys at_once;
   Keys alone;
-  const BatchHandlerPair handlers = {[&](soci::session&, Deliveries deliveries) {
-                                       for (Delivery& each : deliveries) at_once.emplace_back(each.incoming().body);
-                                       throw std::runtime_error("one of them is bad");
-                                     },
-                                     [&](soci::session& sql, Delivery& delivery) {
-                                       alone.emplace_back(delivery.incoming().body);
-                                       add_effect(sql, delivery);
-                                       if (delivery.incoming().body == "bad") {
-                                         throw Error(ErrorCode::rejected, "never");
-                                       }
-                                     }};
+  const BatchHandlers handlers = {[&](soci::session&, Deliveries deliveries) {
+                                    for (Delivery& each : deliveries) at_once.emplace_back(each.incoming().body);
+                                    throw std::runtime_error("one of them is bad");
+                                  },
+                                  [&](soci::session& sql, Delivery& delivery) {
+                                    alone.emplace_back(delivery.incoming().body);
+                                    add_effect(sql, delivery);
+                                    if (delivery.incoming().body == "bad") {
+                                      throw Error(ErrorCode::rejected, "never");
+                                    }
+                                  }};
   RunOptions options = until_idle();
   options.dead_letter = [](const DeadLetter&) {};
   const RunSummary summary = run(source, consumer, body_is_key, handlers, options);

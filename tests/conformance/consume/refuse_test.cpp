@@ -175,7 +175,7 @@ TEST_CASE("in a batch, a handler that ends the transaction and refuses has the r
       auto set = consumer("set");
       check(set, set.consume_batch(messages, at_once, OnFailure::skip), false);
       auto pair = consumer("pair");
-      check(pair, pair.consume_batch(messages, BatchHandlerPair{at_once, handler}, OnFailure::skip), false);
+      check(pair, pair.consume_batch(messages, BatchHandlers{at_once, handler}, OnFailure::skip), false);
     }
   }
 }

@@ -36,8 +36,8 @@ TEST_CASE("each kind of consumer takes over an expired lease, and a lease consum
   };
   int taken = 0;
   LeaseConsumer observed(t.pool, "svc", {}, {.listeners = {on_event([&](const Event& e) {
-                                           if (e.type == EventType::lease_taken_over) ++taken;
-                                         })}});
+                                               if (e.type == EventType::lease_taken_over) ++taken;
+                                             })}});
   std::int64_t fence = 0;
   const auto slow = [&](Lease& lease) {
     fence = lease.fence();

@@ -149,9 +149,9 @@ TEST_CASE("the listener gets the event of a torn claim while no connection is he
   Pool pool = db.pool(1);
   std::vector<std::string> heard;
   const ConsumerOptions options = {.listeners = {on_event([&](const Event& e) {
-                                       heard.emplace_back(to_string(e.type));
-                                       if (!on_sqlite3()) auto free = pool.acquire();
-                                     })}};
+                                     heard.emplace_back(to_string(e.type));
+                                     if (!on_sqlite3()) auto free = pool.acquire();
+                                   })}};
   TxConsumer consumer = on_sqlite3() ? TxConsumer(*sql, "guard", options) : TxConsumer(pool, "guard", options);
   CHECK_THROWS_AS((void)consumer.consume({.business_key = "key"}, [](soci::session& s, Delivery&) { s.commit(); }),
                   Error);

@@ -59,7 +59,7 @@ int BrokerRun::run(Source& source, TxConsumer& consumer) {
     }
   };
   const RunSummary done = script_.most_together > 0
-                              ? txinbox::run(source, consumer, message_of, BatchHandlerPair{at_once, each}, options)
+                              ? txinbox::run(source, consumer, message_of, BatchHandlers{at_once, each}, options)
                               : txinbox::run(source, consumer, message_of, each, options);
   const std::lock_guard lock(mutex_);
   progress_.erase();

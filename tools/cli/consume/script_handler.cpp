@@ -57,7 +57,7 @@ Handler ScriptHandler::handler() {
   return [this](soci::session& session, Delivery& delivery) { run(session, delivery); };
 }
 
-BatchHandlerPair ScriptHandler::handlers() {
+BatchHandlers ScriptHandler::handlers() {
   return {[this](soci::session& session, std::span<Delivery> deliveries) { run_together(session, deliveries); },
           handler()};
 }

@@ -38,7 +38,7 @@ class ScriptHandler {
 
   /// The same, and a handler that runs the script for all deliveries together. Use it only if `Script::most_together`
   /// is not 0.
-  BatchHandlerPair handlers();
+  BatchHandlers handlers();
 
   /// The last run of a message.
   struct Run {

@@ -62,7 +62,8 @@ void Answering::serve(std::size_t service, const std::stop_token& stop) {
   const http::Scope scope = [](const http::Request&) { return "everybody"; };
   const bool has_heartbeat = world_.plan.has_heartbeat;
   if (world_.plan.answers_under_lease) {
-    LeaseConsumer consumer(pool, "http", {.length = lease_time, .heartbeat = has_heartbeat ? lease_time / 3 : 0ms}, {.stop = stop});
+    LeaseConsumer consumer(pool, "http", {.length = lease_time, .heartbeat = has_heartbeat ? lease_time / 3 : 0ms},
+                           {.stop = stop});
     http::Guard guard(consumer, scope);
     return serve_with(service, stop, [&](const http::Request& request) {
       return guard.handle(request,

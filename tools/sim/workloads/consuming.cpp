@@ -61,8 +61,7 @@ Consuming::Act Consuming::draw_act(std::size_t lane) const {
 void Consuming::serve(std::size_t, const std::stop_token& stop) {
   const Plan& plan = world_.plan;
   Pool pool = world_.open_pool(plan.workers + 1);
-  ConsumerOptions consumer_options{
-      .stop = stop, .max_attempts = plan.max_attempts, .count_starts = plan.counts_starts};
+  ConsumerOptions consumer_options{.stop = stop, .max_attempts = plan.max_attempts, .count_starts = plan.counts_starts};
   if (plan.waits_for_claims) consumer_options.claim_wait = 100ms;
   if (plan.has_recent_keys) consumer_options.recent_keys = {.capacity = 50, .max_age = 5s};
   TxConsumer consumer(pool, "svc", std::move(consumer_options));
@@ -95,7 +94,7 @@ void Consuming::serve(std::size_t, const std::stop_token& stop) {
       (void)txinbox::run(*source, consumer, message_of, set, options);
       break;
     case HandlerKind::pair:
-      (void)txinbox::run(*source, consumer, message_of, BatchHandlerPair{set, one}, options);
+      (void)txinbox::run(*source, consumer, message_of, BatchHandlers{set, one}, options);
       break;
   }
 }

@@ -47,7 +47,8 @@ Leasing::Act Leasing::draw_act(std::size_t lane) const {
 void Leasing::serve(std::size_t, const std::stop_token& stop) {
   const Plan& plan = world_.plan;
   Pool pool = world_.open_pool(plan.workers + 1);
-  LeaseConsumer consumer(pool, "lease", {.length = lease_time, .heartbeat = plan.has_heartbeat ? lease_time / 3 : 0ms}, {.stop = stop, .max_attempts = plan.max_attempts, .count_starts = plan.counts_starts});
+  LeaseConsumer consumer(pool, "lease", {.length = lease_time, .heartbeat = plan.has_heartbeat ? lease_time / 3 : 0ms},
+                         {.stop = stop, .max_attempts = plan.max_attempts, .count_starts = plan.counts_starts});
   const std::unique_ptr<SimSource> source = feed_.broker().connect();
   RunOptions options{.workers = plan.workers, .max_in_flight = plan.max_in_flight, .max_backoff = 2s, .stop = stop};
   if (plan.max_waiting > 0) options.max_waiting = plan.max_waiting;

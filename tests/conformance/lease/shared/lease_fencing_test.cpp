@@ -55,8 +55,8 @@ TEST_CASE("an expired lease is taken over with a greater fence, and an event rep
   const LeaseSubject t;
   int taken = 0;
   LeaseConsumer observed = t.consumer({}, {.listeners = {on_event([&](const Event& e) {
-                                         if (e.type == EventType::lease_taken_over) ++taken;
-                                       })}});
+                                             if (e.type == EventType::lease_taken_over) ++taken;
+                                           })}});
   LeaseConsumer consumer = t.consumer();
   const auto slow = [&](Lease& lease) {
     t.let_run_out();
