@@ -105,7 +105,7 @@ double BrokerWays::loop(const std::string& slot, Source& source, std::size_t thr
   const auto summary = txinbox::run(source, consumer, message_of, handler,
                                     {.batch = batch,
                                      .workers = threads,
-                                     .order = threads > 1 ? Order::key : Order::lane,
+                                     .order = threads > 1 ? Ordering::key : Ordering::lane,
                                      .idle_exit = longest_wait,
                                      .stop = stop.get_token(),
                                      .dead_letter = [](const DeadLetter&) {}});

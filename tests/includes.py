@@ -32,18 +32,18 @@ def may_include(folder):
 
 # The public headers of each module. txinbox.hpp includes all of them.
 PUBLIC = {
-    "types": "claim connection_ref consumer_options content database_error delivery error lease_store_error listener message pool_options finding result retry_policy version",
+    "types": "finding pool_options connection_ref consumer_options delivery error listener message result retry_policy version",
     "message": "json_content json_document json_template",
     "backend": "native",
     "schema": "schema",
     "pool": "pool",
     "transaction": "transaction",
     "outbox": "outbox outbox_messages outbox_relay",
-    "retention": "purger retention",
+    "retention": "retention",
     "admin": "failed_messages inspect",
     "soci_adapter": "execute",
     "consume": "handler idempotent tx_consumer",
-    "lease": "lease lease_consumer lease_store",
+    "lease": "lease_consumer lease_store",
     "run": "message_of run source",
     "metrics": "metrics",
 }

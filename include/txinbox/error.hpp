@@ -8,6 +8,7 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include <txinbox/version.hpp>
 
@@ -85,6 +86,73 @@ class RetryLater : public Error {
 
  private:
   std::chrono::milliseconds delay_;
+};
+
+/// A database error of txinbox's own statements. It contains the name of the database and the database's code.
+///
+/// The thrown object is also a `std::exception`. In a program that links txinbox::txinbox it is also SOCI's exception
+/// for the database, such as `soci::mysql_soci_error`.
+///
+///     try {
+///       consumer.consume(message, handler);
+///     } catch (const txinbox::DatabaseError& error) {
+///       log(error.database(), error.code());
+///     }
+class DatabaseError {
+ public:
+  virtual ~DatabaseError() = default;
+
+  /// "sqlite3", "mysql" (MariaDB and MySQL) or "postgresql".
+  std::string_view database() const noexcept { return database_; }
+
+  /// The number of a SQLite, MariaDB or MySQL error, such as "1213"; the SQLSTATE of a PostgreSQL error. 08006 if
+  /// libpq has lost the connection.
+  const std::string& code() const noexcept { return code_; }
+
+  /// The text of the error, with the database's own text. That text can contain values of the message: do not log it
+  /// if readers of the log must not see these values. `describe_error` makes a text without them.
+  virtual const char* what() const noexcept = 0;
+
+ protected:
+  /// Makes an error. `database` must be one of the names above.
+  DatabaseError(std::string_view database, std::string code) : database_(database), code_(std::move(code)) {}
+
+  /// Copies the other error.
+  DatabaseError(const DatabaseError&) = default;
+
+  /// Copies the other error.
+  DatabaseError& operator=(const DatabaseError&) = default;
+
+ private:
+  std::string_view database_;
+  std::string code_;
+};
+
+/// A `LeaseStore` throws it if a step failed, or if nobody can know whether the step took effect.
+///
+/// Do not acknowledge the message after such an error: `action_for` says `redeliver`.
+class LeaseStoreError : public std::runtime_error {
+ public:
+  /// Whether the same step can succeed later without anybody's help.
+  enum class Kind {
+    transient,  ///< A lost connection, a time-out, a server that starts or is read-only. `is_transient` is true.
+    permanent,  ///< No memory left, a disk error, a wrong type: somebody must fix it. It does not count as a failure.
+  };
+
+  /// `store` is the name of the product, such as "redis". `code` is the server's own code, such as "OOM", and holds no
+  /// value of the message. `text` is what `what()` returns.
+  LeaseStoreError(Kind kind, const std::string& store, std::string code, const std::string& text)
+      : std::runtime_error(text), kind_(kind), code_(store + " " + std::move(code)) {}
+
+  /// Whether a retry can succeed.
+  Kind kind() const noexcept { return kind_; }
+
+  /// The store and its code, such as "redis OOM". `error_class` also returns this.
+  const std::string& code() const noexcept { return code_; }
+
+ private:
+  Kind kind_;
+  std::string code_;
 };
 
 TXINBOX_NAMESPACE_END

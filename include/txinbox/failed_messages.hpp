@@ -64,7 +64,7 @@ struct FailedFilter {
 /// older txinbox wrote the row.
 ///
 /// @transaction none may be open.
-/// @limits      it reads `txinbox_failed_message`. `purge_failed` limits the size of that table.
+/// @limits      it reads `txinbox_failed_message`. `purge` with `Purgeable::failed` limits the size of that table.
 /// @errors      `Error` invalid_key, transaction_open, and what `verify` throws; a database error as it was.
 std::vector<FailedMessage> list_failed(ConnectionRef connection, const FailedFilter& filter = {});
 

@@ -41,7 +41,7 @@ struct ConsumerStatus {
   std::int64_t failed = 0;          ///< Messages that failed and are still not consumed, parked, torn or discarded.
   std::int64_t conflicts = 0;       ///< Deliveries that were refused because their key had come with other content.
   std::int64_t leases_held = 0;     ///< Part of `consuming`: leases that have not expired.
-  std::int64_t leases_run_out = 0;  ///< Part of `consuming`: leases that expired. The next delivery takes them over.
+  std::int64_t expired_leases = 0;  ///< Part of `consuming`: leases that expired. The next delivery takes them over.
   std::int64_t last_minute = 0;     ///< Part of `consumed`: rows of the last 60 seconds.
 
   /// How many duplicates came. A consumer counts them in memory and writes the count about every ten seconds. A crash
@@ -61,7 +61,7 @@ struct ConsumerStatus {
 };
 
 /// The result of `inbox_status`.
-struct Status {
+struct InboxStatus {
   std::string database;        ///< "sqlite3", "mysql" or "postgresql".
   std::string server_version;  ///< As the server reports it.
   int schema_version = 0;      ///< The version of the last migration that was applied.
@@ -85,7 +85,7 @@ struct Status {
 /// @blocking without `consumer` it reads the whole consumed-message table once. This takes seconds on millions of rows
 ///           (docs/operations/watching.md has figures). Consumers do not wait for it.
 /// @errors   `Error` invalid_key, schema_missing; a database error as it was.
-Status inbox_status(ConnectionRef connection, std::string_view consumer = {});
+InboxStatus inbox_status(ConnectionRef connection, std::string_view consumer = {});
 
 /// Whether any of the tables has a row of this consumer. If none has, the name is wrong, or the consumer has not
 /// consumed anything yet.

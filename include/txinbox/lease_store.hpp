@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 
+#include <txinbox/result.hpp>
 #include <txinbox/version.hpp>
 
 namespace txinbox {
@@ -27,24 +28,15 @@ struct LeaseRequest {
   std::chrono::milliseconds valid_for{0};  ///< As `Message::valid_for`. Zero: a consumed key stays consumed.
 };
 
-/// The state that a store found when a call asked for a lease.
-enum class LeaseState {
-  granted,      ///< This call has the lease.
-  in_progress,  ///< Another call has the lease.
-  consumed,     ///< An earlier call has completed the message.
-  conflict,     ///< The key has the hash of other content.
-  parked,       ///< The message failed too often or was rejected.
-};
-
 /// The reply of a store to a call that asked for a lease.
 struct LeaseAnswer {
-  LeaseState state;                        ///< It says which of the other members have a value.
-  std::int64_t fence = 0;                  ///< For granted: a number greater than the fences of all earlier leases of
+  Claim claim;                             ///< It says which of the other members have a value.
+  std::int64_t fence = 0;                  ///< For claimed: a number greater than the fences of all earlier leases of
                                            ///< the key.
-  bool taken_over = false;                 ///< For granted: the lease of another call had expired.
-  std::chrono::milliseconds remaining{0};  ///< For granted and in_progress: the time until the lease expires.
-  std::chrono::milliseconds age{0};        ///< For consumed: the time since the completion.
-  std::optional<std::string> result = {};  ///< For consumed: what the handler stored.
+  bool taken_over = false;                 ///< For claimed: the lease of another call had expired.
+  std::chrono::milliseconds remaining{0};  ///< For claimed and in_progress: the time until the lease expires.
+  std::chrono::milliseconds age{0};        ///< For already_consumed: the time since the completion.
+  std::optional<std::string> result = {};  ///< For already_consumed: what the handler stored.
 };
 
 /// An attempt that failed.

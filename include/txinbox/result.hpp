@@ -14,6 +14,19 @@
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 
+/// The answer to a claim: whether this transaction got the key, and if not, why not.
+enum class Claim {
+  claimed,           ///< The key is ours if this transaction commits. Run the business SQL.
+  already_consumed,  ///< An earlier delivery of this key was committed.
+  conflict,          ///< The row of this key has other content.
+  in_progress,       ///< Another worker has a lease on the key.
+  parked,            ///< The row is parked or torn.
+  discarded,         ///< An operator has discarded the message.
+};
+
+/// The name of the enumerator, such as "claimed".
+std::string_view to_string(Claim) noexcept;
+
 /// How one delivery ended. Later versions may add outcomes, so call `action_for` instead of writing a switch.
 enum class Outcome {
   consumed,          ///< The handler ran and its transaction committed.

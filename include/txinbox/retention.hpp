@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstddef>
 #include <functional>
+#include <memory>
 #include <stop_token>
 #include <string>
 #include <string_view>
@@ -27,9 +28,25 @@ TXINBOX_NAMESPACE_BEGIN
 /// @return whether there was a row.
 bool forget(ConnectionRef connection, std::string_view consumer, std::string_view business_key);
 
+/// The rows that a purge removes.
+enum class Purgeable {
+  consumed,  ///< Rows of `txinbox_consumed_message` in the state consumed, by the time at which the message was
+             ///< consumed. Rows that are consuming, parked, torn or discarded stay.
+  failed,  ///< Rows of `txinbox_failed_message`, by the time of the message's last failure. A message that is parked or
+           ///< torn keeps its row. Also markers of attempts (`count_starts`) that began longer ago and never ended,
+           ///< if the message has no failure.
+  conflicts,  ///< Records of conflicting contents, `txinbox_conflicting_message`, by the time of the last delivery.
+};
+
 /// How much a purge removes, and how fast. With these defaults it removes a few hundred rows at a time, which takes
 /// some milliseconds. Then it pauses three times as long.
 struct PurgeOptions {
+  /// The rows to remove.
+  Purgeable what = Purgeable::consumed;
+
+  /// Counts the rows that would be removed, and removes and writes nothing.
+  bool dry_run = false;
+
   /// Purge only the rows of this consumer. Empty: the rows of all consumers.
   std::string consumer = {};
 
@@ -63,18 +80,18 @@ struct PurgeOptions {
   Listeners listeners = {};
 };
 
-/// Removes the rows of messages that were consumed longer ago than `older_than`, in batches. Each batch commits.
+/// Removes the rows that are older than `older_than`, in batches. Each batch commits. `PurgeOptions::what` says which
+/// rows.
 ///
 /// A message whose row was removed runs again if it is delivered again. So `older_than` must be longer than the longest
 /// time after which a message can be delivered again, by the broker or by hand. It has no default. See
 /// docs/operations/retention.md.
 ///
-/// It removes only rows in state consumed. Rows that are consuming, parked, torn or discarded stay. A row that a
-/// consumer holds at that moment stays for the next purge. Any number of purges may run at once.
+/// A row that a consumer holds at that moment stays for the next purge. Any number of purges may run at once.
 ///
-/// At its end it writes to `txinbox_consumer`: `older_than`, how many rows it removed, and the time. It also does so if
-/// a limit or the stop token ended it, or if an error occurred after it had removed rows. It adds no row for a consumer
-/// that has no rows, because the name can be a typing error.
+/// At the end of a purge of consumed messages, it writes to `txinbox_consumer`: `older_than`, how many rows it removed,
+/// and the time. It also does so if a limit or the stop token ended it, or if an error occurred after it had removed
+/// rows. It adds no row for a consumer that has no rows, because the name can be a typing error.
 ///
 /// @transaction its own, one for each batch; none may be open.
 /// @blocking    until all old rows are removed or a limit is reached. It waits for no row. On SQLite it waits for the
@@ -83,35 +100,65 @@ struct PurgeOptions {
 /// @errors      `Error` invalid_argument for `older_than` and the options, invalid_key, transaction_open, and what
 ///              `verify` throws; a database error as it was, after its retries. Rows that were removed before the error
 ///              stay removed.
-/// @return how many rows were removed.
+/// @return how many rows were removed. With `dry_run`: how many would be, at most `max_rows`; it takes one or two
+///         statements, which read all rows that are old enough by the index on the time.
 std::size_t purge(ConnectionRef connection, std::chrono::seconds older_than, PurgeOptions options = {});
 
-/// As `purge`, but for `txinbox_failed_message`: it removes the rows of messages whose last failure is older. A message
-/// that is parked or torn keeps its row. It also removes markers of attempts (`count_starts`) that began longer ago and
-/// never ended, if the message has no failure. It writes nothing to `txinbox_consumer`.
-std::size_t purge_failed(ConnectionRef connection, std::chrono::seconds older_than, PurgeOptions options = {});
+class Pool;
 
-/// As `purge`, but for `txinbox_conflicting_message`: it removes the records of conflicting contents whose last
-/// delivery is older. It writes nothing to `txinbox_consumer`.
-std::size_t purge_conflicts(ConnectionRef connection, std::chrono::seconds older_than, PurgeOptions options = {});
+/// When and how a `Purger` purges.
+struct PurgerOptions {
+  /// The average time from the end of one purge to the start of the next, from 1 ms to a year. Each wait is a random
+  /// time between 0.5 and 1.5 times the interval, so that the processes of a service do not all purge at the same time.
+  /// The first purge begins within the interval, and within a minute.
+  std::chrono::milliseconds interval{std::chrono::minutes(10)};
 
-/// Counts the rows that `purge` would remove now, of this consumer or, if the name is empty, of all consumers. It
-/// removes nothing and writes nothing.
+  /// If not zero, the purger also removes `Purgeable::failed` rows with this time, from 1 s to 100 years.
+  std::chrono::seconds failed_older_than{0};
+
+  /// If not zero, the purger also removes `Purgeable::conflicts` rows with this time, from 1 s to 100 years.
+  std::chrono::seconds conflicts_older_than{0};
+
+  /// The options of each purge. Its stop token also ends the purger. Its listeners are called on the purger's thread.
+  /// If a purge fails, they get an event `failed` with the error, and the purger tries again after the interval. Its
+  /// `what` and `dry_run` must have their defaults.
+  PurgeOptions purge = {};
+};
+
+/// Calls `purge` in the background, on a thread of its own. It is for services without a separate job for this. Any
+/// number of processes may have one.
 ///
-/// @transaction none may be open.
-/// @blocking    for one statement, two for `count_purgeable_failed`. Each reads all rows that are old enough, by the
-///              index on the time. It waits for no row.
-/// @errors      as `purge`.
-std::size_t count_purgeable(ConnectionRef connection, std::chrono::seconds older_than,
-                            const std::string& consumer = {});
+/// It borrows a connection of the pool for each batch, and gives it back during each pause.
+///
+/// @threads   any thread may create and destroy it. The `Pool` object may be moved or destroyed before it.
+/// @processes it runs only in the parent. A child of fork() may destroy its copy; this does nothing.
+class Purger {
+ public:
+  /// Starts the thread. `older_than` is as in `purge`.
+  ///
+  /// @errors `Error` invalid_argument, invalid_key, as `purge`.
+  Purger(Pool&, std::chrono::seconds older_than, PurgerOptions = {});
 
-/// As `count_purgeable`, but counts what `purge_failed` would remove.
-std::size_t count_purgeable_failed(ConnectionRef connection, std::chrono::seconds older_than,
-                                   const std::string& consumer = {});
+  /// Takes the thread over. The moved-from purger does nothing.
+  Purger(Purger&&) noexcept;
 
-/// As `count_purgeable`, but counts what `purge_conflicts` would remove.
-std::size_t count_purgeable_conflicts(ConnectionRef connection, std::chrono::seconds older_than,
-                                      const std::string& consumer = {});
+  /// Stops its own thread and waits for it, as the destructor does. Then it takes the other's thread over.
+  Purger& operator=(Purger&&) noexcept;
+
+  /// Stops the thread and waits for it.
+  ///
+  /// @blocking until the present batch ends, usually some milliseconds. If the network is silent: at most the longer of
+  ///           `acquire_timeout` and `connect_timeout`, plus the longer of `statement_timeout` and `lock_timeout`, plus
+  ///           5 s.
+  ~Purger();
+
+  /// Asks the thread to stop, and does not wait for it.
+  void request_stop() noexcept;
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
 
 TXINBOX_NAMESPACE_END
 }  // namespace txinbox

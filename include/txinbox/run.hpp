@@ -26,14 +26,14 @@ class LeaseConsumer;
 class TxConsumer;
 
 /// Which messages keep their order.
-enum class Order {
+enum class Ordering {
   lane,  ///< The messages of one lane run in their order. At most one worker at a time has messages of a lane.
   key,   ///< The messages of one lane with the same `Incoming::key` run in their order. Those without a key have no
          ///< order.
 };
 
 /// The name of the enumerator, such as "lane".
-std::string_view to_string(Order) noexcept;
+std::string_view to_string(Ordering) noexcept;
 
 /// How `run` consumes.
 struct RunOptions {
@@ -47,7 +47,7 @@ struct RunOptions {
 
   /// Which messages keep their order, if several workers run them, and if one of them fails. Later messages in this
   /// order wait for a message that fails. Other messages do not wait.
-  Order order = Order::lane;
+  Ordering order = Ordering::lane;
 
   /// The most messages that `run` holds: those that run, wait for their turn, or wait for an earlier message of their
   /// lane to be acknowledged. 0: four batches for each worker, and at least 16.
@@ -131,7 +131,8 @@ struct RunSummary {
 /// its dead letter. Within a lane no acknowledgement passes a message that is not done. So a crash at any time causes
 /// duplicates, which the inbox answers, and never a loss.
 ///
-/// - `redeliver`: the message stays here and runs again after a wait. Its lane also waits (`Order`), but other lanes do
+/// - `redeliver`: the message stays here and runs again after a wait. Its lane also waits (`Ordering`), but other lanes
+/// do
 ///   not. `run` still polls the broker, so the broker does not take the messages back.
 /// - `dead_letter`: the message goes to the dead-letter queue. Its lane does not wait.
 /// - `stop`: `run` ends, and throws the error.

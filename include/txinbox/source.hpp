@@ -30,8 +30,8 @@ struct IncomingHeader {
 struct Incoming {
   std::string_view body = {};                ///< The bytes of the message.
   bool has_body = true;                      ///< False for a message without a body, such as a tombstone of Kafka.
-  std::optional<std::string_view> key = {};  ///< The record key of Kafka, the first key of RocketMQ. `Order::key` uses
-                                             ///< it. None if the broker or the producer gave none.
+  std::optional<std::string_view> key = {};  ///< The record key of Kafka, the first key of RocketMQ. `Ordering::key`
+                                             ///< uses it. None if the broker or the producer gave none.
   std::string_view id = {};                  ///< The broker's id of the message, such as "orders/3@42", cut to 255
                                              ///< bytes. For tracing. A producer can choose it on some brokers, so it
                                              ///< can have any bytes: escape them in a log. See `traceable_id`.

@@ -6,9 +6,9 @@
 #include <memory>
 #include <string_view>
 
-#include <txinbox/claim.hpp>
 #include <txinbox/connection_ref.hpp>
 #include <txinbox/message.hpp>
+#include <txinbox/result.hpp>
 #include <txinbox/version.hpp>
 
 namespace txinbox {

@@ -3,11 +3,8 @@
 /// @file
 /// Includes all public headers of txinbox, except native.hpp.
 
-#include <txinbox/claim.hpp>
 #include <txinbox/connection_ref.hpp>
 #include <txinbox/consumer_options.hpp>
-#include <txinbox/content.hpp>
-#include <txinbox/database_error.hpp>
 #include <txinbox/delivery.hpp>
 #include <txinbox/error.hpp>
 #include <txinbox/failed_messages.hpp>
@@ -17,10 +14,8 @@
 #include <txinbox/json_content.hpp>
 #include <txinbox/json_document.hpp>
 #include <txinbox/json_template.hpp>
-#include <txinbox/lease.hpp>
 #include <txinbox/lease_consumer.hpp>
 #include <txinbox/lease_store.hpp>
-#include <txinbox/lease_store_error.hpp>
 #include <txinbox/listener.hpp>
 #include <txinbox/message.hpp>
 #include <txinbox/message_of.hpp>
@@ -30,7 +25,6 @@
 #include <txinbox/outbox_relay.hpp>
 #include <txinbox/pool.hpp>
 #include <txinbox/pool_options.hpp>
-#include <txinbox/purger.hpp>
 #include <txinbox/result.hpp>
 #include <txinbox/retention.hpp>
 #include <txinbox/retry_policy.hpp>

@@ -4,7 +4,7 @@
 #include <exception>
 
 #include <fmt/format.h>
-#include <txinbox/database_error.hpp>
+#include <txinbox/error.hpp>
 
 #include "backend/error_classification.hpp"
 #include "backend/query.hpp"

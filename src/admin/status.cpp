@@ -53,7 +53,7 @@ class StatusReader {
       consumer.parked = number(row[6]);
       consumer.discarded = number(row[7]);
       consumer.leases_held = number(row[8]) - number(row[9]);
-      consumer.leases_run_out = number(row[9]);
+      consumer.expired_leases = number(row[9]);
       consumer.purge_backlog = number(row[10]);
     }
     return all;
@@ -152,14 +152,15 @@ class StatusReader {
 
 }  // namespace
 
-Status inbox_status(ConnectionRef connection, std::string_view consumer) {
+InboxStatus inbox_status(ConnectionRef connection, std::string_view consumer) {
   if (!consumer.empty()) detail::check_consumer(consumer);
   const backend::ConnectionPtr& sql = detail::ConnectionAccess::of(connection);
   const backend::Database& database = sql->database();
   const auto catalog = database.catalog(sql);
   const auto schema = detail::schema_of_tables(*catalog);
   const auto dialect = database.dialect(schema);
-  Status status{.database = std::string(database.name()), .server_version = catalog->server_version(), .consumers = {}};
+  InboxStatus status{
+      .database = std::string(database.name()), .server_version = catalog->server_version(), .consumers = {}};
   status.schema_version = detail::examine(*catalog, database.name()).version;
   status.encryption = catalog->transport().encryption;
   status.bytes = catalog->table_bytes(schema);

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include <txinbox/database_error.hpp>
+#include <txinbox/error.hpp>
 #include <txinbox/version.hpp>
 
 #include "backend/database.hpp"

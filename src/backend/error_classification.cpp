@@ -9,7 +9,7 @@
 #include <string>
 #include <typeinfo>
 
-#include <txinbox/lease_store_error.hpp>
+#include <txinbox/error.hpp>
 #include <txinbox/result.hpp>
 
 #include "backend/database_error.hpp"

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include <txinbox/database_error.hpp>
+#include <txinbox/error.hpp>
 #include <txinbox/pool_options.hpp>
 #include <txinbox/version.hpp>
 

@@ -10,7 +10,7 @@
 #include <variant>
 #include <vector>
 
-#include <txinbox/database_error.hpp>
+#include <txinbox/error.hpp>
 #include <txinbox/version.hpp>
 
 #include "backend/native_connection.hpp"

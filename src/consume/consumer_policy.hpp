@@ -5,7 +5,6 @@
 #include <span>
 #include <string>
 
-#include <txinbox/claim.hpp>
 #include <txinbox/error.hpp>
 #include <txinbox/listener.hpp>
 #include <txinbox/result.hpp>

@@ -9,7 +9,7 @@
 #include <thread>
 
 #include <txinbox/error.hpp>
-#include <txinbox/lease.hpp>
+#include <txinbox/lease_consumer.hpp>
 #include <txinbox/version.hpp>
 
 #include "lease/lease_call.hpp"

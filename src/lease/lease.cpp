@@ -1,4 +1,4 @@
-#include <txinbox/lease.hpp>
+#include <txinbox/lease_consumer.hpp>
 
 #include <algorithm>
 #include <utility>

@@ -87,16 +87,18 @@ auto StoreLeaseCall::with_retries(const Step& step) {
 }
 
 Result result_of(LeaseAnswer& answer) {
-  switch (answer.state) {
-    case LeaseState::in_progress:
+  switch (answer.claim) {
+    case Claim::in_progress:
       return {.outcome = Outcome::in_progress, .retry_after = std::max(answer.remaining, milliseconds(0))};
-    case LeaseState::consumed:
+    case Claim::already_consumed:
       return {.outcome = Outcome::already_consumed, .stored = std::move(answer.result), .age = answer.age};
-    case LeaseState::conflict:
+    case Claim::conflict:
       return {.outcome = Outcome::conflict};
-    case LeaseState::parked:
+    case Claim::parked:
       return {.outcome = Outcome::parked};
-    case LeaseState::granted:
+    case Claim::discarded:
+      return {.outcome = Outcome::discarded};
+    case Claim::claimed:
       break;
   }
   throw Error(ErrorCode::unknown_state, "the lease store gave an answer that this version does not know");
@@ -113,7 +115,7 @@ std::variant<Grant, Result> StoreLeaseCall::claim() {
       sent = clock_.now();
       return store_.claim(request_);
     });
-    if (answer.state != LeaseState::granted) return result_of(answer);
+    if (answer.claim != Claim::claimed) return result_of(answer);
     taken_over = taken_over || answer.taken_over;
     if (clock_.now() < sent + answer.remaining) return Grant{answer.fence, sent + answer.remaining, taken_over};
   }

@@ -1,4 +1,4 @@
-#include <txinbox/content.hpp>
+#include <txinbox/message.hpp>
 
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN

@@ -3,7 +3,6 @@
 #include <memory>
 #include <utility>
 
-#include <txinbox/database_error.hpp>
 #include <txinbox/error.hpp>
 
 #include "backend/connection_access.hpp"

@@ -59,12 +59,12 @@ void check(const PurgeOptions& options) {
 PurgeRun::PurgeRun(SessionProvider& source, std::chrono::seconds older_than, const PurgeOptions& options)
     : source_(source), older_than_(older_than), options_(options), throttle_(options), retry_(options.retry) {}
 
-std::size_t PurgeRun::run(Purge purge) {
+std::size_t PurgeRun::run() {
   try {
-    purge_all(purge);
+    purge_all();
   } catch (...) {
     const auto error = std::current_exception();
-    if (purge == Purge::consumed && removed_ > 0) {
+    if (options_.what == Purgeable::consumed && removed_ > 0) {
       try {
         record();
       } catch (...) {  // NOLINT(bugprone-empty-catch): the caller gets the first error
@@ -72,22 +72,22 @@ std::size_t PurgeRun::run(Purge purge) {
     }
     std::rethrow_exception(error);
   }
-  if (purge == Purge::consumed) record();
+  if (options_.what == Purgeable::consumed) record();
   return removed_;
 }
 
-void PurgeRun::purge_all(Purge purge) {
+void PurgeRun::purge_all() {
   source_.borrow(options_.stop);  // verifies the tables, even if a limit allows no batch
-  const std::size_t targets = purge == Purge::failed ? 2 : 1;
+  const std::size_t targets = options_.what == Purgeable::failed ? 2 : 1;
   for (std::size_t target = 0; target < targets; ++target) {
     reached_.clear();
-    while (!is_over() && purge_batch(purge, target)) {
+    while (!is_over() && purge_batch(target)) {
     }
   }
 }
 
 /// Removes one batch. Returns false if this target is finished, or if a stop ended the wait for a connection.
-bool PurgeRun::purge_batch(Purge purge, std::size_t target) {
+bool PurgeRun::purge_batch(std::size_t target) {
   const std::size_t left = options_.max_rows == 0 ? largest_batch : options_.max_rows - removed_;
   const std::size_t limit = std::min(throttle_.rows(), left);
   backend::PurgeReply reply;
@@ -95,7 +95,7 @@ bool PurgeRun::purge_batch(Purge purge, std::size_t target) {
   try {
     with_session(source_, options_.stop, [&](backend::Session& session) {
       const auto begin = Clock::now();
-      const auto targets = purge_targets(purge, session.dialect(), options_.consumer);
+      const auto targets = purge_targets(options_.what, session.dialect(), options_.consumer);
       reply = session.purge_some({.target = targets.at(target),
                                   .older_than = older_than_,
                                   .limit = limit,

@@ -29,13 +29,13 @@ class PurgeRun {
   PurgeRun(SessionProvider&, std::chrono::seconds older_than, const PurgeOptions&);
 
   /// Returns how many rows were removed.
-  std::size_t run(Purge);
+  std::size_t run();
 
  private:
   using Clock = std::chrono::steady_clock;
 
-  void purge_all(Purge);
-  bool purge_batch(Purge, std::size_t target);
+  void purge_all();
+  bool purge_batch(std::size_t target);
   bool is_over() const;
   void rest(std::chrono::nanoseconds) const;
   bool may_run_again(const std::exception_ptr&);

@@ -3,6 +3,7 @@
 #include <string_view>
 #include <vector>
 
+#include <txinbox/retention.hpp>
 #include <txinbox/version.hpp>
 
 #include "backend/dialect.hpp"
@@ -12,11 +13,9 @@ namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace detail {
 
-enum class Purge { consumed, failed, conflicts };
-
 /// Returns the tables of a purge, each with the condition for the old rows to remove. An empty `consumer` means all
 /// consumers.
-std::vector<backend::PurgeTarget> purge_targets(Purge, const backend::Dialect&, std::string_view consumer);
+std::vector<backend::PurgeTarget> purge_targets(Purgeable, const backend::Dialect&, std::string_view consumer);
 
 }  // namespace detail
 TXINBOX_NAMESPACE_END

@@ -1,4 +1,4 @@
-#include <txinbox/purger.hpp>
+#include <txinbox/retention.hpp>
 
 #include <algorithm>
 #include <random>
@@ -41,6 +41,11 @@ void check(std::chrono::seconds older_than, const PurgerOptions& options) {
   if (options.interval < milliseconds(1) || options.interval > std::chrono::days(365)) {
     throw Error(ErrorCode::invalid_argument, "PurgerOptions::interval must be from 1 ms to a year");
   }
+  if (options.purge.what != Purgeable::consumed || options.purge.dry_run) {
+    throw Error(ErrorCode::invalid_argument,
+                "PurgerOptions::purge has `what` or `dry_run`; leave them out, and set failed_older_than or "
+                "conflicts_older_than for other rows");
+  }
   detail::check(options.purge);
 }
 
@@ -67,18 +72,20 @@ class Purger::Impl {
   void run() noexcept {
     milliseconds wait = random_between(milliseconds(0), std::min(options_.interval, longest_first_wait));
     while (detail::sleep_for(wait, options_.purge.stop)) {
-      purge(detail::Purge::consumed, older_than_);
-      purge(detail::Purge::failed, options_.failed_older_than);
-      purge(detail::Purge::conflicts, options_.conflicts_older_than);
+      purge(Purgeable::consumed, older_than_);
+      purge(Purgeable::failed, options_.failed_older_than);
+      purge(Purgeable::conflicts, options_.conflicts_older_than);
       wait = random_between(options_.interval / 2, options_.interval + options_.interval / 2);
     }
   }
 
-  void purge(detail::Purge what, std::chrono::seconds older_than) noexcept {
+  void purge(Purgeable what, std::chrono::seconds older_than) noexcept {
     if (older_than == std::chrono::seconds(0) || options_.purge.stop.stop_requested()) return;
     const auto begin = std::chrono::steady_clock::now();
     try {
-      detail::PurgeRun(source_, older_than, options_.purge).run(what);
+      PurgeOptions options = options_.purge;
+      options.what = what;
+      detail::PurgeRun(source_, older_than, options).run();
     } catch (...) {
       if (!options_.purge.stop.stop_requested()) {
         detail::notify(options_.purge.listeners, {.type = EventType::failed,

@@ -1,5 +1,7 @@
 #include <txinbox/retention.hpp>
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "backend/connection_access.hpp"
@@ -15,31 +17,19 @@ namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace {
 
-std::size_t run(detail::Purge purge, const ConnectionRef& connection, std::chrono::seconds older_than,
-                const PurgeOptions& options) {
-  detail::check_age("older_than", older_than);
-  detail::check(options);
-  const backend::ConnectionPtr& sql = detail::ConnectionAccess::of(connection);
-  const detail::OutsideTransaction outside(sql);
-  detail::SessionProvider source(sql);
-  return detail::PurgeRun(source, older_than, options).run(purge);
-}
-
-std::size_t count(detail::Purge purge, const ConnectionRef& connection, std::chrono::seconds older_than,
-                  const std::string& consumer) {
-  detail::check_age("older_than", older_than);
-  if (!consumer.empty()) detail::check_consumer(consumer);
-  const detail::InboxSession session(detail::ConnectionAccess::of(connection));
+std::size_t count(const backend::ConnectionPtr& connection, std::chrono::seconds older_than,
+                  const PurgeOptions& options) {
+  const detail::InboxSession session(connection);
   const backend::Dialect& dialect = session->dialect();
-  long long rows = 0;
-  for (const backend::PurgeTarget& target : detail::purge_targets(purge, dialect, consumer)) {
+  std::size_t rows = 0;
+  for (const backend::PurgeTarget& target : detail::purge_targets(options.what, dialect, options.consumer)) {
     const backend::PurgeBatch batch{.target = target, .older_than = older_than, .limit = 1, .window = 1};
     const auto found = session->read(fmt::format("SELECT count(*) FROM {} WHERE {}", dialect.table(target.table),
                                                  backend::removal_condition(dialect, batch)),
                                      1);
-    rows += backend::number_in(found.at(0).at(0).value_or(""));
+    rows += static_cast<std::size_t>(backend::number_in(found.at(0).at(0).value_or("")));
   }
-  return static_cast<std::size_t>(rows);
+  return options.max_rows == 0 ? rows : std::min(rows, options.max_rows);
 }
 
 }  // namespace
@@ -57,29 +47,13 @@ bool forget(ConnectionRef connection, std::string_view consumer, std::string_vie
 }
 
 std::size_t purge(ConnectionRef connection, std::chrono::seconds older_than, PurgeOptions options) {
-  return run(detail::Purge::consumed, connection, older_than, options);
-}
-
-std::size_t purge_failed(ConnectionRef connection, std::chrono::seconds older_than, PurgeOptions options) {
-  return run(detail::Purge::failed, connection, older_than, options);
-}
-
-std::size_t purge_conflicts(ConnectionRef connection, std::chrono::seconds older_than, PurgeOptions options) {
-  return run(detail::Purge::conflicts, connection, older_than, options);
-}
-
-std::size_t count_purgeable(ConnectionRef connection, std::chrono::seconds older_than, const std::string& consumer) {
-  return count(detail::Purge::consumed, connection, older_than, consumer);
-}
-
-std::size_t count_purgeable_failed(ConnectionRef connection, std::chrono::seconds older_than,
-                                   const std::string& consumer) {
-  return count(detail::Purge::failed, connection, older_than, consumer);
-}
-
-std::size_t count_purgeable_conflicts(ConnectionRef connection, std::chrono::seconds older_than,
-                                      const std::string& consumer) {
-  return count(detail::Purge::conflicts, connection, older_than, consumer);
+  detail::check_age("older_than", older_than);
+  detail::check(options);
+  const backend::ConnectionPtr& sql = detail::ConnectionAccess::of(connection);
+  if (options.dry_run) return count(sql, older_than, options);
+  const detail::OutsideTransaction outside(sql);
+  detail::SessionProvider source(sql);
+  return detail::PurgeRun(source, older_than, options).run();
 }
 
 TXINBOX_NAMESPACE_END

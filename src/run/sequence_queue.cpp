@@ -15,7 +15,7 @@ bool may_join(const Job& job, const Entry& entry) {
 }  // namespace
 
 std::shared_ptr<Sequence> SequenceQueue::sequence_for(const Incoming& incoming) {
-  const bool by_key = order_ == Order::key;
+  const bool by_key = order_ == Ordering::key;
   if (!incoming.lane || (by_key && !incoming.key)) return std::make_shared<Sequence>();
   std::string id = std::to_string(*incoming.lane);
   if (by_key) id.append("/").append(*incoming.key);

@@ -25,7 +25,7 @@ class SequenceQueue {
  public:
   using Clock = std::chrono::steady_clock;
 
-  explicit SequenceQueue(Order order) : order_(order) {}
+  explicit SequenceQueue(Ordering order) : order_(order) {}
 
   /// Returns the sequence that a message belongs to. The caller adds the message to it, then calls `enqueue`.
   std::shared_ptr<Sequence> sequence_for(const Incoming&);
@@ -50,7 +50,7 @@ class SequenceQueue {
   void forget(const std::shared_ptr<Sequence>&);
   void enqueue_due(Clock::time_point now);
 
-  const Order order_;
+  const Ordering order_;
   std::unordered_map<std::string, std::shared_ptr<Sequence>> sequences_;
   std::deque<std::shared_ptr<Sequence>> ready_;
   std::multimap<Clock::time_point, std::shared_ptr<Sequence>> delayed_;

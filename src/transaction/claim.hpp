@@ -2,7 +2,7 @@
 
 #include <string_view>
 
-#include <txinbox/claim.hpp>
+#include <txinbox/result.hpp>
 #include <txinbox/version.hpp>
 
 #include "backend/claim_row.hpp"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include <txinbox/database_error.hpp>
+#include <txinbox/error.hpp>
 
 #include "backend/error_classification.hpp"
 #include "tables/consumed_message_table.hpp"

@@ -1,4 +1,3 @@
-#include <txinbox/claim.hpp>
 #include <txinbox/error.hpp>
 #include <txinbox/finding.hpp>
 #include <txinbox/listener.hpp>

@@ -8,7 +8,7 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <txinbox/database_error.hpp>
+#include <txinbox/error.hpp>
 #include <txinbox/native.hpp>
 
 #include "support/every_order.hpp"

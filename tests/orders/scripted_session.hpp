@@ -13,7 +13,7 @@
 
 #include <sqlite3.h>
 
-#include <txinbox/database_error.hpp>
+#include <txinbox/error.hpp>
 
 #include "backend/database_error.hpp"
 #include "backend/registry.hpp"

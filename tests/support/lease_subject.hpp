@@ -4,7 +4,6 @@
 #include <string>
 
 #include <doctest/doctest.h>
-#include <txinbox/lease.hpp>
 #include <txinbox/lease_consumer.hpp>
 
 namespace txinbox::test {

@@ -8,7 +8,6 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 #include <txinbox/error.hpp>
-#include <txinbox/lease_store_error.hpp>
 
 #include "lease/lease_delivery.hpp"
 #include "support/every_order.hpp"
@@ -96,7 +95,7 @@ void LeaseWorld::run(const std::vector<LeaseTwistAt>& twists) {
   advance(lease);
   deliver("a", HandlerKind::succeeds);
   points_.resize(points);
-  const bool is_done = row_ && row_->state != LeaseState::in_progress;
+  const bool is_done = row_ && row_->state != RowState::in_progress;
   const bool is_conflict = row_ && ends.back() == "conflict";
   if (!is_done && !is_conflict) wrong("the last delivery has not ended the message, but ended with " + ends.back());
 }
@@ -169,7 +168,7 @@ void LeaseWorld::check_lease(const Call& call, const Lease& held) {
 void LeaseWorld::check_result(const Call& call, const Result& result) {
   if (call.began_stopped) wrong("a delivery began after the stop");
   if (call.parked && result.outcome != Outcome::parked) wrong("the message was parked, and the caller is not told");
-  const bool consumed = row_ && row_->state == LeaseState::consumed;
+  const bool consumed = row_ && row_->state == RowState::consumed;
   switch (result.outcome) {
     case Outcome::consumed:
       if (!consumed || row_->token != call.token) wrong("consumed, and the key is not consumed by this call");
@@ -184,7 +183,7 @@ void LeaseWorld::check_result(const Call& call, const Result& result) {
       if (!result.age || *result.age > now_ - (consumed ? row_->consumed_at : now_)) wrong("the age is wrong");
       break;
     case Outcome::in_progress:
-      if (!row_ || row_->state != LeaseState::in_progress || row_->token == call.token) {
+      if (!row_ || row_->state != RowState::in_progress || row_->token == call.token) {
         wrong("in_progress, and no other call has the lease");
       }
       if (result.retry_after <= 0ms || result.retry_after > lease) wrong("retry_after is wrong");
@@ -193,7 +192,7 @@ void LeaseWorld::check_result(const Call& call, const Result& result) {
       if (!row_ || row_->hash.empty() || row_->hash == call.hash) wrong("conflict without another content");
       break;
     case Outcome::parked:
-      if (!row_ || row_->state != LeaseState::parked) wrong("parked, and the key is not parked");
+      if (!row_ || row_->state != RowState::parked) wrong("parked, and the key is not parked");
       if ((call.handlers == 1) != (result.error != nullptr)) wrong("the error of parked is missing or wrong");
       break;
     case Outcome::postponed:
@@ -275,9 +274,9 @@ void LeaseWorld::happen(LeaseTwist twist) {
 }
 
 void LeaseWorld::other_ends(bool succeeds) {
-  if (!row_ || row_->token != other_token || row_->state != LeaseState::in_progress) return;
+  if (!row_ || row_->token != other_token || row_->state != RowState::in_progress) return;
   if (succeeds) {
-    row_->state = LeaseState::consumed;
+    row_->state = RowState::consumed;
     row_->consumed_at = now_;
     row_->result = "result of the other worker";
   } else {
@@ -287,7 +286,7 @@ void LeaseWorld::other_ends(bool succeeds) {
 }
 
 bool LeaseWorld::holds(std::string_view token, std::int64_t fence) const {
-  return row_ && row_->state == LeaseState::in_progress && row_->token == token && row_->fence == fence;
+  return row_ && row_->state == RowState::in_progress && row_->token == token && row_->fence == fence;
 }
 
 template <class Step>
@@ -322,7 +321,7 @@ LeaseAnswer LeaseWorld::claim(const LeaseRequest& request) {
   LeaseAnswer answer = step(request, [&] { return claim_step(request); });
   if (call.handlers > 0) wrong("a claim after the handler");
   call.taken_over = call.taken_over || answer.taken_over;
-  if (answer.state == LeaseState::granted) call.fence = answer.fence;
+  if (answer.claim == Claim::claimed) call.fence = answer.fence;
   return answer;
 }
 
@@ -335,24 +334,24 @@ LeaseAnswer LeaseWorld::claim_step(const LeaseRequest& request) {
                .ends = now_ + request.lease,
                .failures = failures};
     return LeaseAnswer{
-        .state = LeaseState::granted, .fence = last_fence_, .taken_over = taken_over, .remaining = request.lease};
+        .claim = Claim::claimed, .fence = last_fence_, .taken_over = taken_over, .remaining = request.lease};
   };
   const std::string hash(request.content_hash);
   if (!row_) return grant(false, hash, 0);
   const bool ours = row_->token == request.token;
   const auto age = std::chrono::floor<milliseconds>(now_ - row_->consumed_at);
-  if (row_->state == LeaseState::consumed && !ours && request.valid_for > 0ms && age >= request.valid_for) {
+  if (row_->state == RowState::consumed && !ours && request.valid_for > 0ms && age >= request.valid_for) {
     return grant(false, hash, 0);
   }
   const auto remaining = std::chrono::floor<milliseconds>(row_->ends - now_);
-  const bool has_lease = row_->state == LeaseState::in_progress && !row_->released && remaining > 0ms;
-  if (ours && has_lease) return {.state = LeaseState::granted, .fence = row_->fence, .remaining = remaining};
-  if (!hash.empty() && !row_->hash.empty() && hash != row_->hash) return {.state = LeaseState::conflict};
-  if (row_->state == LeaseState::consumed) {
-    return {.state = LeaseState::consumed, .age = age, .result = row_->result};
+  const bool has_lease = row_->state == RowState::in_progress && !row_->released && remaining > 0ms;
+  if (ours && has_lease) return {.claim = Claim::claimed, .fence = row_->fence, .remaining = remaining};
+  if (!hash.empty() && !row_->hash.empty() && hash != row_->hash) return {.claim = Claim::conflict};
+  if (row_->state == RowState::consumed) {
+    return {.claim = Claim::already_consumed, .age = age, .result = row_->result};
   }
-  if (row_->state == LeaseState::parked) return {.state = LeaseState::parked};
-  if (has_lease) return {.state = LeaseState::in_progress, .remaining = remaining};
+  if (row_->state == RowState::parked) return {.claim = Claim::parked};
+  if (has_lease) return {.claim = Claim::in_progress, .remaining = remaining};
   return grant(!ours && !row_->released, hash.empty() ? row_->hash : hash, row_->failures);
 }
 
@@ -374,10 +373,9 @@ bool LeaseWorld::complete(const LeaseRequest& request, std::int64_t fence, const
   if (call.handlers != 1) wrong("a completion without the handler");
   if (result != call.stored) wrong("the result of a completion is wrong");
   return step(request, [&] {
-    if (row_ && row_->state == LeaseState::consumed && row_->token == request.token && row_->fence == fence)
-      return true;
+    if (row_ && row_->state == RowState::consumed && row_->token == request.token && row_->fence == fence) return true;
     if (!holds(request.token, fence) || row_->released) return false;
-    row_->state = LeaseState::consumed;
+    row_->state = RowState::consumed;
     row_->consumed_at = now_;
     row_->result = result;
     completions_.emplace(request.token, fence);
@@ -399,13 +397,13 @@ bool LeaseWorld::fail(const LeaseRequest& request, std::int64_t fence, const Lea
 
 bool LeaseWorld::fail_step(const LeaseRequest& request, std::int64_t fence, const LeaseFailure& failure) {
   if (!row_ || row_->token != request.token || row_->fence != fence) return false;
-  if (row_->state == LeaseState::parked) return true;
-  if (row_->state != LeaseState::in_progress || row_->released) return false;
+  if (row_->state == RowState::parked) return true;
+  if (row_->state != RowState::in_progress || row_->released) return false;
   row_->failures += failure.counts ? 1 : 0;
   row_->released = true;
   const bool too_many = failure.max_attempts > 0 && row_->failures >= failure.max_attempts;
   if (!failure.counts || (!failure.rejected && !too_many)) return false;
-  row_->state = LeaseState::parked;
+  row_->state = RowState::parked;
   return true;
 }
 

@@ -13,7 +13,6 @@
 #include <utility>
 #include <vector>
 
-#include <txinbox/lease.hpp>
 #include <txinbox/lease_consumer.hpp>
 #include <txinbox/lease_store.hpp>
 
@@ -101,8 +100,10 @@ class LeaseWorld final : public LeaseStore, public detail::LeaseClock {
  private:
   using Time = Clock::time_point;
 
+  enum class RowState { in_progress, consumed, parked };
+
   struct Row {
-    LeaseState state = LeaseState::in_progress;  ///< in_progress, consumed or parked.
+    RowState state = RowState::in_progress;
     std::string token, hash;
     std::int64_t fence = 0;
     Time ends{}, consumed_at{};

@@ -85,11 +85,11 @@ std::string wrong_at_end(SchedulerWorld& world, std::size_t messages) {
   return world.scheduler.is_empty() ? "" : "messages are held that the source does not hold";
 }
 
-std::string wrong_with(const Ordering& ordering, const std::vector<TwistAt>& twists) {
+std::string wrong_with(const LaneSetup& setup, const std::vector<TwistAt>& twists) {
   constexpr std::size_t per_lane = 6;
   RunOptions options = SchedulerWorld::options_of_test();
-  options.order = ordering.order;
-  SchedulerWorld world(ordering.lanes, per_lane, options, 3, ordering.can_rewind);
+  options.order = setup.order;
+  SchedulerWorld world(setup.lanes, per_lane, options, 3, setup.can_rewind);
   auto twist = twists.begin();
   for (int turn = 0; twist != twists.end(); ++turn) {
     for (; twist != twists.end() && twist->turn == turn; ++twist) happen(world, twist->what);
@@ -100,21 +100,21 @@ std::string wrong_with(const Ordering& ordering, const std::vector<TwistAt>& twi
   for (int turn = 0; turn < 40; ++turn) {
     if (!world.turn()) world.now += 50ms;
   }
-  return wrong_at_end(world, std::max<std::size_t>(ordering.lanes, 1) * per_lane);
+  return wrong_at_end(world, std::max<std::size_t>(setup.lanes, 1) * per_lane);
 }
 
 }  // namespace
 
-std::string wrong_in_random_schedule(const Ordering& ordering, unsigned seed) {
+std::string wrong_in_random_schedule(const LaneSetup& setup, unsigned seed) {
   std::minstd_rand random(seed);
   const auto below = [&](unsigned bound) { return static_cast<std::size_t>(random() / 8 % bound); };
   constexpr std::size_t per_lane = 40;
   RunOptions options = SchedulerWorld::options_of_test();
-  options.order = ordering.order;
+  options.order = setup.order;
   options.workers = 1 + below(4);
   options.max_in_flight = 1 + below(20);
   options.max_waiting = below(40);
-  SchedulerWorld world(ordering.lanes, per_lane, options, 1 + below(8), ordering.can_rewind, seed);
+  SchedulerWorld world(setup.lanes, per_lane, options, 1 + below(8), setup.can_rewind, seed);
   for (int step = 0; step < 600 && world.problem().empty(); ++step) {
     switch (below(12)) {
       case 0:
@@ -151,23 +151,23 @@ std::string wrong_in_random_schedule(const Ordering& ordering, unsigned seed) {
       default:
         if (const auto message = world.held(below(100)); message && below(2) == 0) {
           world.lose(*message);
-        } else if (ordering.lanes > 0 && below(3) == 0) {
-          world.revoke(below(static_cast<unsigned>(ordering.lanes)));
+        } else if (setup.lanes > 0 && below(3) == 0) {
+          world.revoke(below(static_cast<unsigned>(setup.lanes)));
         }
     }
   }
   world.database_is_down = false;
   world.refuses_dead_letters = false;
-  return wrong_at_end(world, std::max<std::size_t>(ordering.lanes, 1) * per_lane);
+  return wrong_at_end(world, std::max<std::size_t>(setup.lanes, 1) * per_lane);
 }
 
-int try_run_orders(const Ordering& ordering, int count, int turns) {
+int try_run_orders(const LaneSetup& setup, int count, int turns) {
   return try_every_order<TwistAt>(all_run_twists, count, turns, 0, [&](const std::vector<TwistAt>& twists) {
-    const std::string wrong = wrong_with(ordering, twists);
+    const std::string wrong = wrong_with(setup, twists);
     if (wrong.empty()) return;
     std::string order;
     for (const TwistAt& twist : twists) order += fmt::format("{} at turn {}, ", to_string(twist.what), twist.turn);
-    FAIL_CHECK("with ", ordering.lanes, " lanes, order ", to_string(ordering.order), ", ", order, wrong);
+    FAIL_CHECK("with ", setup.lanes, " lanes, order ", to_string(setup.order), ", ", order, wrong);
   });
 }
 

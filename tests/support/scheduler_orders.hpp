@@ -35,22 +35,22 @@ inline constexpr std::array all_run_twists = {
 
 std::string_view to_string(RunTwist) noexcept;
 
-/// In which way messages are ordered.
-struct Ordering {
+/// How many lanes there are, and in which way messages are ordered.
+struct LaneSetup {
   std::size_t lanes;
-  Order order;
+  Ordering order;
   bool can_rewind;
 };
 
-inline constexpr std::array all_orderings = {Ordering{3, Order::lane, false}, Ordering{3, Order::lane, true},
-                                             Ordering{3, Order::key, false}, Ordering{3, Order::key, true},
-                                             Ordering{0, Order::lane, false}};
+inline constexpr std::array all_lane_setups = {LaneSetup{3, Ordering::lane, false}, LaneSetup{3, Ordering::lane, true},
+                                               LaneSetup{3, Ordering::key, false}, LaneSetup{3, Ordering::key, true},
+                                               LaneSetup{0, Ordering::lane, false}};
 
 /// Tries each way in which `count` twists can happen at the first `turns` turns of the loop. Each way in which
 /// something goes wrong is a failed check that names the twists. Returns how many ways it has tried.
-int try_run_orders(const Ordering& ordering, int count, int turns);
+int try_run_orders(const LaneSetup& setup, int count, int turns);
 
 /// Runs a schedule in which what happens, and when, is random. Returns what went wrong. Empty if nothing did.
-std::string wrong_in_random_schedule(const Ordering& ordering, unsigned seed);
+std::string wrong_in_random_schedule(const LaneSetup& setup, unsigned seed);
 
 }  // namespace txinbox::test

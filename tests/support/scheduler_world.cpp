@@ -47,7 +47,7 @@ SchedulerWorld::Id SchedulerWorld::id_of(const Incoming& incoming) {
 
 std::string SchedulerWorld::sequence_of(const Incoming& incoming) const {
   if (!incoming.lane) return std::to_string(incoming.ticket);  // no order, not even with another delivery of it
-  return std::to_string(*incoming.lane) + (options_.order == Order::key ? std::string(*incoming.key) : "");
+  return std::to_string(*incoming.lane) + (options_.order == Ordering::key ? std::string(*incoming.key) : "");
 }
 
 void SchedulerWorld::deliver(const Id& id) {
@@ -139,7 +139,7 @@ void SchedulerWorld::check_order(const Job& job) {
     }
     for (std::size_t place = 0; has_lanes_ && place < id.second; ++place) {
       const Id earlier{id.first, place};
-      const bool in_sequence = options_.order == Order::lane || key_of(place) == key_of(id.second);
+      const bool in_sequence = options_.order == Ordering::lane || key_of(place) == key_of(id.second);
       if (in_sequence && !decided_.contains(earlier) && !earlier_in_job.contains(earlier)) {
         wrong(fmt::format("{} runs before {}@{}", entry->incoming.id, id.first, place));
       }

@@ -8,7 +8,7 @@
 namespace txinbox::cli {
 namespace {
 
-Order order(const std::string& from, std::size_t workers, const std::string& wanted = "") {
+Ordering order(const std::string& from, std::size_t workers, const std::string& wanted = "") {
   ConsumeOptions options;
   options.from = from;
   options.workers = workers;
@@ -19,13 +19,13 @@ Order order(const std::string& from, std::size_t workers, const std::string& wan
 TEST_CASE("only on Kafka do several workers order by the record key, unless --order says something else") {
   const std::string kafka = "kafka://broker:9092/orders?group=g";
   const std::string rocketmq = "rocketmq://broker:8081/orders?group=g";
-  CHECK(order(kafka, 1) == Order::lane);
-  CHECK(order(kafka, 4) == Order::key);
-  CHECK(order(kafka, 4, "lane") == Order::lane);
-  CHECK(order(kafka, 1, "key") == Order::key);
-  CHECK(order(rocketmq, 4) == Order::lane);
-  CHECK(order(rocketmq, 4, "key") == Order::key);
-  CHECK(order("amqps://u@broker/%2F/orders", 4) == Order::lane);
+  CHECK(order(kafka, 1) == Ordering::lane);
+  CHECK(order(kafka, 4) == Ordering::key);
+  CHECK(order(kafka, 4, "lane") == Ordering::lane);
+  CHECK(order(kafka, 1, "key") == Ordering::key);
+  CHECK(order(rocketmq, 4) == Ordering::lane);
+  CHECK(order(rocketmq, 4, "key") == Ordering::key);
+  CHECK(order("amqps://u@broker/%2F/orders", 4) == Ordering::lane);
 }
 
 TEST_CASE("the prefetch of RabbitMQ leaves room for the messages that all workers hold, and for those that wait") {

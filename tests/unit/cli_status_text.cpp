@@ -13,8 +13,8 @@ using namespace std::chrono_literals;
 
 namespace {
 
-Status example() {
-  Status status{.database = "postgresql", .server_version = "15.14", .schema_version = 4, .consumers = {}};
+InboxStatus example() {
+  InboxStatus status{.database = "postgresql", .server_version = "15.14", .schema_version = 4, .consumers = {}};
   status.rows = 10'000'021;
   status.consumers.push_back({.consumer = "notification-service",
                               .consumed = 10'000'000,
@@ -26,7 +26,7 @@ Status example() {
                               .failed = 9'999,
                               .conflicts = 9'999,
                               .leases_held = 9'999,
-                              .leases_run_out = 9'999,
+                              .expired_leases = 9'999,
                               .last_minute = 600'000,
                               .duplicates = 1'000'000,
                               .oldest_duplicate = 193h,
@@ -69,8 +69,8 @@ TEST_CASE("status shows what is not known as a dash, and rates only when it watc
 }
 
 TEST_CASE("rates are differences per second, and never negative") {
-  Status before = example();
-  Status now = example();
+  InboxStatus before = example();
+  InboxStatus now = example();
   now.consumers[0].consumed += 500;
   before.consumers[1].consumed = 7;
   now.consumers.emplace_back().consumer = "new";
@@ -83,7 +83,7 @@ TEST_CASE("rates are differences per second, and never negative") {
 }
 
 TEST_CASE("status says how its connection is encrypted, and nothing where it is not") {
-  Status status = example();
+  InboxStatus status = example();
   CHECK(status_text(status, std::nullopt).find("encrypted") == std::string::npos);
   CHECK(nlohmann::json::parse(status_json(status, std::nullopt)).at("encryption") == "");
   status.encryption = "TLSv1.3, TLS_AES_256_GCM_SHA384";
@@ -95,7 +95,7 @@ TEST_CASE("the JSON of status has all that is known") {
   const auto json = nlohmann::json::parse(status_json(example(), Rates{{"orders", 1.5}}));
   const auto& first = json.at("consumers").at(0);
   for (const char* name : {"consumed", "consuming", "parked", "oldest", "newest", "discarded", "failed", "conflicts",
-                           "duplicates", "leases_held", "leases_run_out", "last_minute", "oldest_duplicate_at",
+                           "duplicates", "leases_held", "expired_leases", "last_minute", "oldest_duplicate_at",
                            "purge_backlog", "purged_at", "purged"}) {
     CAPTURE(name);
     CHECK(first.contains(name));

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include <doctest/doctest.h>
-#include <txinbox/content.hpp>
+#include <txinbox/message.hpp>
 
 using txinbox::content_of;
 

@@ -4,10 +4,10 @@
 #include <vector>
 
 #include <doctest/doctest.h>
-#include <txinbox/content.hpp>
 #include <txinbox/error.hpp>
 #include <txinbox/json_content.hpp>
 #include <txinbox/json_template.hpp>
+#include <txinbox/message.hpp>
 
 #include "support/thrown.hpp"
 

@@ -10,7 +10,7 @@ namespace txinbox::test {
 TEST_CASE("run loses and reorders nothing and ends, whichever three things happen to it" *
           doctest::test_suite("timed")) {
   int tried = 0;
-  for (const Ordering& ordering : all_orderings) tried += try_run_orders(ordering, 3, 5);
+  for (const LaneSetup& setup : all_lane_setups) tried += try_run_orders(setup, 3, 5);
   count(tried, "orders of events");
 }
 

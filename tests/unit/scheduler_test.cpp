@@ -19,16 +19,16 @@ using namespace std::chrono_literals;
 
 TEST_CASE("run loses and reorders nothing and ends, whichever two things happen to it") {
   int tried = 0;
-  for (const Ordering& ordering : all_orderings) tried += try_run_orders(ordering, 2, 6);
+  for (const LaneSetup& setup : all_lane_setups) tried += try_run_orders(setup, 2, 6);
   count(tried, "orders of events");
 }
 
 TEST_CASE("run loses and reorders nothing in random schedules, and all messages are acknowledged in the end") {
   int tried = 0;
   for (unsigned seed = 1; seed <= 200; ++seed) {
-    for (const Ordering& ordering : all_orderings) {
-      const std::string wrong = wrong_in_random_schedule(ordering, seed);
-      if (!wrong.empty()) FAIL_CHECK("with seed ", seed, ", ", ordering.lanes, " lanes, ", wrong);
+    for (const LaneSetup& setup : all_lane_setups) {
+      const std::string wrong = wrong_in_random_schedule(setup, seed);
+      if (!wrong.empty()) FAIL_CHECK("with seed ", seed, ", ", setup.lanes, " lanes, ", wrong);
       ++tried;
     }
   }
@@ -69,7 +69,7 @@ void check_isolation(const Isolated& what) {
   }
 }
 
-void check_isolation_of_all(Order order) {
+void check_isolation_of_all(Ordering order) {
   for (const std::size_t stuck : {1UL, 3UL, 7UL}) {
     for (const Fate fate : {Fate::fails, Fate::postponed, Fate::poison}) {
       for (const std::size_t place : {0UL, 1UL, 5UL}) {
@@ -92,12 +92,12 @@ void check_isolation_of_all(Order order) {
 }
 
 TEST_CASE("lanes that wait keep no other lane waiting, however many they are and whatever they wait for") {
-  check_isolation_of_all(Order::lane);
+  check_isolation_of_all(Ordering::lane);
 }
 
 TEST_CASE(
     "if messages of the other keys of a lane are done behind one that waits, they take no room from other lanes") {
-  check_isolation_of_all(Order::key);
+  check_isolation_of_all(Ordering::key);
 }
 
 TEST_CASE("a handler that does not end keeps no other worker from other lanes") {

@@ -4,7 +4,6 @@
 
 #include <soci/error.h>
 #include <txinbox/error.hpp>
-#include <txinbox/lease_store_error.hpp>
 
 #include "base/one_line.hpp"
 #include "cli/brokers.hpp"

@@ -50,19 +50,18 @@ milliseconds duration_of(std::string_view option, const std::string& text, milli
   return *duration;
 }
 
-/// The name of a table in the output.
-struct Table {
+/// The rows of a purge, and their name in the output.
+struct Rows {
   const char* name;
-  std::size_t (*purge)(ConnectionRef, seconds, PurgeOptions);
-  std::size_t (*count)(ConnectionRef, seconds, const std::string&);
+  Purgeable what;
 };
 
-std::vector<Table> tables_of(const PurgeCommand& command) {
-  std::vector<Table> tables;
-  if (command.failed) tables.push_back({"failed", purge_failed, count_purgeable_failed});
-  if (command.conflicts) tables.push_back({"conflicts", purge_conflicts, count_purgeable_conflicts});
-  if (tables.empty()) tables.push_back({"consumed", txinbox::purge, count_purgeable});
-  return tables;
+std::vector<Rows> rows_of(const PurgeCommand& command) {
+  std::vector<Rows> rows;
+  if (command.failed) rows.push_back({"failed", Purgeable::failed});
+  if (command.conflicts) rows.push_back({"conflicts", Purgeable::conflicts});
+  if (rows.empty()) rows.push_back({"consumed", Purgeable::consumed});
+  return rows;
 }
 
 using Counts = std::vector<std::pair<const char*, std::size_t>>;
@@ -92,10 +91,12 @@ std::chrono::seconds age_of(const PurgeCommand& command) {
 }
 
 Counts count_each(soci::session& session, const PurgeCommand& command, seconds older_than) {
-  const std::size_t most = command.options.max_rows == 0 ? SIZE_MAX : command.options.max_rows;
   Counts counts;
-  for (const Table& table : tables_of(command)) {
-    counts.emplace_back(table.name, std::min(most, table.count(session, older_than, command.options.consumer)));
+  PurgeOptions options = command.options;
+  options.dry_run = true;
+  for (const Rows& rows : rows_of(command)) {
+    options.what = rows.what;
+    counts.emplace_back(rows.name, txinbox::purge(session, older_than, options));
   }
   return counts;
 }
@@ -155,12 +156,13 @@ int run_purge(const PurgeCommand& command) {
   })};
 
   Counts counts;
-  for (const Table& table : tables_of(command)) {
+  for (const Rows& rows : rows_of(command)) {
+    options.what = rows.what;
     if (left > left.zero()) {
       const auto rest = std::chrono::ceil<milliseconds>(give_up - std::chrono::steady_clock::now());
       options.max_time = std::max(rest, milliseconds(1));
     }
-    counts.emplace_back(table.name, table.purge(connection.session(), older_than, options));
+    counts.emplace_back(rows.name, txinbox::purge(connection.session(), older_than, options));
   }
   progress.erase();
 

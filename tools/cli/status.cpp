@@ -33,7 +33,7 @@ struct StatusOptions {
 };
 
 struct Look {
-  Status status;
+  InboxStatus status;
   Clock::time_point at;
   Clock::duration cost;
 };
@@ -41,7 +41,7 @@ struct Look {
 Look look(Pool& pool, const std::string& consumer) {
   const auto start = Clock::now();
   auto connection = pool.acquire();
-  Status found = inbox_status(connection.session(), consumer);
+  InboxStatus found = inbox_status(connection.session(), consumer);
   return {std::move(found), start, Clock::now() - start};
 }
 
@@ -104,7 +104,7 @@ int run_status(const StatusOptions& options) {
   if (options.watch) signals.emplace();
   auto pool = open_for_reading(options.database);
   if (signals) return watch(pool, options, *signals);
-  const Status status = look(pool, options.consumer).status;
+  const InboxStatus status = look(pool, options.consumer).status;
   if (status.consumers.empty()) say_if_unknown(pool.acquire().session(), options.consumer);
   Output output;
   output.line(options.json ? status_json(status) : status_text(status, {}, terminal_size().columns));

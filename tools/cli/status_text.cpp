@@ -42,14 +42,14 @@ std::string time_or_none(const std::optional<Duration>& time) {
   return time ? format_duration(*time) : "-";
 }
 
-std::string counts(const Status& status, const std::optional<Rates>& now, std::size_t columns) {
+std::string counts(const InboxStatus& status, const std::optional<Rates>& now, std::size_t columns) {
   Rows rows{{"CONSUMER", "CONSUMED", "A SECOND", "NOW", "DUPLICATES", "CONFLICTS", "FAILED", "PARKED", "DISCARDED",
              "LEASES", "RUN OUT"}};
   for (const auto& c : status.consumers) {
     const auto rate_now = rate_of(now, c.consumer);
     rows.push_back({c.consumer, number(c.consumed), rate(in_last_minute(c)), rate_now ? rate(*rate_now) : "-",
                     number(c.duplicates), number(c.conflicts), number(c.failed), number(c.parked), number(c.discarded),
-                    number(c.leases_held), number(c.leases_run_out)});
+                    number(c.leases_held), number(c.expired_leases)});
   }
   if (!now) {
     for (auto& row : rows) row.erase(row.begin() + 3);
@@ -58,7 +58,7 @@ std::string counts(const Status& status, const std::optional<Rates>& now, std::s
                       {.columns = columns, .how = Narrow::fold});
 }
 
-std::string times(const Status& status, std::size_t columns) {
+std::string times(const InboxStatus& status, std::size_t columns) {
   Rows rows{{"CONSUMER", "OLDEST (UTC)", "NEWEST (UTC)", "DUPLICATE AGE", "RETENTION", "TO PURGE", "PURGED (UTC)"}};
   for (const auto& c : status.consumers) {
     rows.push_back({c.consumer, shortened(c.oldest), shortened(c.newest), time_or_none(c.oldest_duplicate),
@@ -79,7 +79,7 @@ Json as_json(const ConsumerStatus& c) {
             {"conflicts", c.conflicts},
             {"duplicates", c.duplicates},
             {"leases_held", c.leases_held},
-            {"leases_run_out", c.leases_run_out},
+            {"expired_leases", c.expired_leases},
             {"last_minute", c.last_minute},
             {"oldest_duplicate_ms", nullptr},
             {"oldest_duplicate_at", c.oldest_duplicate_at},
@@ -93,7 +93,8 @@ Json as_json(const ConsumerStatus& c) {
 }
 
 /// The consumers that consume the most now, in the order of `status`.
-std::vector<ConsumerStatus> most_active(const Status& status, const std::optional<Rates>& now, std::size_t how_many) {
+std::vector<ConsumerStatus> most_active(const InboxStatus& status, const std::optional<Rates>& now,
+                                        std::size_t how_many) {
   std::vector<const ConsumerStatus*> all;
   all.reserve(status.consumers.size());
   for (const auto& each : status.consumers) all.push_back(&each);
@@ -113,7 +114,7 @@ std::size_t lines_in(std::string_view text) { return 1 + static_cast<std::size_t
 
 }  // namespace
 
-Rates rates_between(const Status& before, const Status& now, std::chrono::duration<double> time) {
+Rates rates_between(const InboxStatus& before, const InboxStatus& now, std::chrono::duration<double> time) {
   Rates rates;
   for (const auto& consumer : now.consumers) {
     const auto earlier = std::ranges::find(before.consumers, consumer.consumer, &ConsumerStatus::consumer);
@@ -124,7 +125,7 @@ Rates rates_between(const Status& before, const Status& now, std::chrono::durati
   return rates;
 }
 
-std::string status_json(const Status& status, const std::optional<Rates>& now) {
+std::string status_json(const InboxStatus& status, const std::optional<Rates>& now) {
   auto consumers = Json::array();
   for (const auto& c : status.consumers) {
     Json json = as_json(c);
@@ -146,7 +147,7 @@ std::string status_json(const Status& status, const std::optional<Rates>& now) {
   return json.text();
 }
 
-std::string status_text(const Status& status, const std::optional<Rates>& now, std::size_t columns) {
+std::string status_text(const InboxStatus& status, const std::optional<Rates>& now, std::size_t columns) {
   std::string text = fmt::format("{} {}, schema version {}, {} {}", status.database, status.server_version,
                                  status.schema_version, number(status.rows), status.rows == 1 ? "row" : "rows");
   if (status.bytes > 0) text += fmt::format(", {} bytes", number(status.bytes));
@@ -155,12 +156,12 @@ std::string status_text(const Status& status, const std::optional<Rates>& now, s
   return text;
 }
 
-std::string status_text_fitting(const Status& status, const std::optional<Rates>& now, const TerminalSize& size) {
+std::string status_text_fitting(const InboxStatus& status, const std::optional<Rates>& now, const TerminalSize& size) {
   std::string whole = status_text(status, now, size.columns);
   const std::size_t all = status.consumers.size();
   const std::size_t room = size.rows - 1;  // the cursor needs the last line
   if (size.rows < 2 || all < 2 || lines_in(whole) <= room) return whole;
-  Status some = status;
+  InboxStatus some = status;
   some.consumers.resize(1);
   const std::size_t least = lines_in(status_text(some, now, size.columns));
   const std::size_t each = std::max<std::size_t>((lines_in(whole) - least) / (all - 1), 1);

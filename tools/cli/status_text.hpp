@@ -16,17 +16,17 @@ namespace txinbox::cli {
 using Rates = std::map<std::string, double, std::less<>>;
 
 /// If rows were removed between the two reads, the rate is too small, but never below 0.
-Rates rates_between(const Status& before, const Status& now, std::chrono::duration<double> time);
+Rates rates_between(const InboxStatus& before, const InboxStatus& now, std::chrono::duration<double> time);
 
 /// The status as JSON on one line. `now`: the rates; null for a consumer without a rate.
-std::string status_json(const Status& status, const std::optional<Rates>& now = {});
+std::string status_json(const InboxStatus& status, const std::optional<Rates>& now = {});
 
 /// Two tables with one line for each consumer. If `columns` is too small, there are more tables; 0: any width. `now`:
 /// adds a column with the rates.
-std::string status_text(const Status& status, const std::optional<Rates>& now = {}, std::size_t columns = 0);
+std::string status_text(const InboxStatus& status, const std::optional<Rates>& now = {}, std::size_t columns = 0);
 
 /// The same, but only as many consumers as the terminal has room for, the most active ones, and the number of the
 /// others.
-std::string status_text_fitting(const Status& status, const std::optional<Rates>& now, const TerminalSize& size);
+std::string status_text_fitting(const InboxStatus& status, const std::optional<Rates>& now, const TerminalSize& size);
 
 }  // namespace txinbox::cli

@@ -3,7 +3,7 @@
 #include <chrono>
 #include <stdexcept>
 
-#include <txinbox/lease.hpp>
+#include <txinbox/lease_consumer.hpp>
 #include <txinbox/pool.hpp>
 
 #include "torture/conduct.hpp"

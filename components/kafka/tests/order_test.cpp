@@ -26,7 +26,7 @@ MessageOf body_is_key() {
 
 /// Each version of an account updates the row of the previous version. A version that commits too early does not find
 /// this row.
-void no_version_passes_another(Order order) {
+void no_version_passes_another(Ordering order) {
   constexpr int accounts = 100;
   constexpr int versions = 10;
   CAPTURE(to_string(order));
@@ -76,7 +76,7 @@ void no_version_passes_another(Order order) {
 }
 
 TEST_CASE("Kafka: no version of an account commits before a smaller one, although some fail at first") {
-  for (const Order order : {Order::lane, Order::key}) no_version_passes_another(order);
+  for (const Ordering order : {Ordering::lane, Ordering::key}) no_version_passes_another(order);
 }
 
 TEST_CASE("Kafka: a message that always fails is parked and dead-lettered, and its partition continues") {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include <hiredis/hiredis.h>
-#include <txinbox/lease_store_error.hpp>
+#include <txinbox/error.hpp>
 #include <txinbox/redis.hpp>
 #include <txinbox/version.hpp>
 

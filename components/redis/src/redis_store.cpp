@@ -61,21 +61,21 @@ LeaseAnswer answer_of(const redisReply& reply) {
   if (reply.type != REDIS_REPLY_ARRAY || reply.elements == 0) throw not_understood();
   const std::string_view state = text_of(*reply.element[0]);
   if (state == "granted") {
-    return {.state = LeaseState::granted,
+    return {.claim = Claim::claimed,
             .fence = number_in(reply, 1),
             .taken_over = number_in(reply, 3) != 0,
             .remaining = milliseconds(number_in(reply, 2))};
   }
   if (state == "in_progress") {
-    return {.state = LeaseState::in_progress, .remaining = milliseconds(number_in(reply, 1))};
+    return {.claim = Claim::in_progress, .remaining = milliseconds(number_in(reply, 1))};
   }
   if (state == "consumed") {
-    LeaseAnswer answer{.state = LeaseState::consumed, .age = milliseconds(number_in(reply, 1))};
+    LeaseAnswer answer{.claim = Claim::already_consumed, .age = milliseconds(number_in(reply, 1))};
     if (number_in(reply, 2) == 1 && reply.elements > 3) answer.result = text_of(*reply.element[3]);
     return answer;
   }
-  if (state == "conflict") return {.state = LeaseState::conflict};
-  if (state == "parked") return {.state = LeaseState::parked};
+  if (state == "conflict") return {.claim = Claim::conflict};
+  if (state == "parked") return {.claim = Claim::parked};
   throw not_understood();
 }
 

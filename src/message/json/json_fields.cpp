@@ -1,6 +1,6 @@
 #include "message/json/json_fields.hpp"
 
-#include <txinbox/content.hpp>
+#include <txinbox/message.hpp>
 
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN

@@ -119,7 +119,7 @@ TEST_CASE("status counts by consumer and state") {
   consume(db, "a", {.business_key = "4"});
   db.run("update txinbox_consumed_message set state = 'torn' where business_key = '3'");
   db.run("update txinbox_consumed_message set state = 'parked' where business_key = '4'");
-  const Status found = inbox_status(*db.session());
+  const InboxStatus found = inbox_status(*db.session());
   CHECK(found.database == database());
   CHECK(!found.server_version.empty());
   CHECK(found.schema_version == migrations(database()).back().version);
@@ -141,7 +141,7 @@ TEST_CASE("status counts by consumer and state") {
 
 TEST_CASE("status of an empty table has no consumers") {
   const TestDatabase db;
-  const Status found = inbox_status(*db.session());
+  const InboxStatus found = inbox_status(*db.session());
   CHECK(found.rows == 0);
   CHECK(found.consumers.empty());
 }

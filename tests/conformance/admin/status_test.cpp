@@ -18,7 +18,7 @@ namespace {
 using namespace std::chrono_literals;
 
 ConsumerStatus status_of(const TestDatabase& db, const std::string& consumer) {
-  const Status all = inbox_status(*db.session());
+  const InboxStatus all = inbox_status(*db.session());
   const auto found = std::ranges::find(all.consumers, consumer, &ConsumerStatus::consumer);
   REQUIRE(found != all.consumers.end());
   return *found;
@@ -67,7 +67,7 @@ TEST_CASE("status counts leases as held, expired or released") {
   const ConsumerStatus found = status_of(db, "svc");
   CHECK(found.consuming == 3);
   CHECK(found.leases_held == 1);
-  CHECK(found.leases_run_out == 1);
+  CHECK(found.expired_leases == 1);
 }
 
 TEST_CASE("the rate counts messages that were consumed in the last minute") {
@@ -121,7 +121,7 @@ TEST_CASE("status reports the oldest duplicate with its time") {
 TEST_CASE("status can read a schema of version 1") {
   const TestDatabase db(TestDatabase::Tables::none);
   run_statements(db, text_of(migration_files().front()));
-  const Status found = inbox_status(*db.session());
+  const InboxStatus found = inbox_status(*db.session());
   CHECK(found.schema_version == 1);
   CHECK(found.consumers.empty());
   CHECK_FALSE(find_message(*db.session(), "svc", "k"));

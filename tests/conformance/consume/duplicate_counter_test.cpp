@@ -100,7 +100,7 @@ TEST_CASE("a consumer's name that needs quoting has its own row") {
     TxConsumer consumer(pool, name);
     for (int i = 0; i < 3; ++i) (void)consumer.consume({.business_key = "k"}, add_effect);
   }
-  const Status found = inbox_status(*db.session());
+  const InboxStatus found = inbox_status(*db.session());
   REQUIRE(found.consumers.size() == 1);
   CHECK(found.consumers.front().consumer == name);
   CHECK(found.consumers.front().duplicates == 2);

@@ -42,7 +42,7 @@ bool is_refused(const F& use) {
 class GrantingStore final : public LeaseStore {
  public:
   LeaseAnswer claim(const LeaseRequest& request) override {
-    return {.state = LeaseState::granted, .fence = 1, .remaining = request.lease};
+    return {.claim = Claim::claimed, .fence = 1, .remaining = request.lease};
   }
   bool renew(const LeaseRequest&, std::int64_t) override { return true; }
   bool complete(const LeaseRequest&, std::int64_t, const std::optional<std::string>&) override { return true; }

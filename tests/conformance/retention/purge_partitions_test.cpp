@@ -74,7 +74,7 @@ TEST_CASE("young failures and conflicts stay when old ones with the same ctid in
   db.add_failed("svc", rows, 1h);
   age_one_partition(db, "txinbox_failed_message", "last_failed_at");
   const auto failed = static_cast<std::size_t>(db.number("select count(*) from partition_0"));
-  CHECK(purge_failed(*db.session(), 24h) == failed);
+  CHECK(purge(*db.session(), 24h, {.what = Purgeable::failed}) == failed);
   CHECK(db.number("select count(*) from txinbox_failed_message") == rows - static_cast<long long>(failed));
 
   const OldRows other;
@@ -82,7 +82,7 @@ TEST_CASE("young failures and conflicts stay when old ones with the same ctid in
   other.add_conflicts("svc", rows, 1h);
   age_one_partition(other, "txinbox_conflicting_message", "last_at");
   const auto conflicts = static_cast<std::size_t>(other.number("select count(*) from partition_0"));
-  CHECK(purge_conflicts(*other.session(), 24h) == conflicts);
+  CHECK(purge(*other.session(), 24h, {.what = Purgeable::conflicts}) == conflicts);
   CHECK(other.number("select count(*) from txinbox_conflicting_message") == rows - static_cast<long long>(conflicts));
 }
 

@@ -48,7 +48,7 @@ TEST_CASE("an index gives the old rows in order, from the end of the last batch"
   const OldRows db;
   const auto sql = db.session();
   const auto dialect = backend::database_of(*sql).dialect("");
-  for (const auto purge : {detail::Purge::consumed, detail::Purge::failed, detail::Purge::conflicts}) {
+  for (const auto purge : {Purgeable::consumed, Purgeable::failed, Purgeable::conflicts}) {
     const auto target = detail::purge_targets(purge, *dialect, "svc").front();
     const backend::PurgeBatch batch{
         .target = target, .older_than = 24h, .limit = 10, .window = 10, .after = fmt::format("{} >= 'x'", target.time)};

@@ -185,9 +185,9 @@ TEST_CASE("an invalid retention is refused, and the error names the remedy") {
   db.add("svc", 1, 25h);
   const auto session = db.session();
   for (const auto older_than : {0s, -1s, std::chrono::seconds::max(), std::chrono::seconds::min()}) {
-    for (const auto call : {purge, purge_failed, purge_conflicts}) {
+    for (const Purgeable what : {Purgeable::consumed, Purgeable::failed, Purgeable::conflicts}) {
       try {
-        call(*session, older_than, {});
+        purge(*session, older_than, {.what = what});
         FAIL("nothing was thrown");
       } catch (const Error& e) {
         CHECK(e.code() == ErrorCode::invalid_argument);

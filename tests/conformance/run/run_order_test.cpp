@@ -108,7 +108,7 @@ TEST_CASE("the versions of an account commit in order, although some fail at fir
   EffectDatabase db;
   Pool pool = db.pool(5);
   TxConsumer consumer(pool, "order-service");
-  for (const Order order : {Order::lane, Order::key}) {
+  for (const Ordering order : {Ordering::lane, Ordering::key}) {
     CAPTURE(to_string(order));
     db.run("delete from txinbox_consumed_message");
     MemoryBroker broker(3);
@@ -135,7 +135,7 @@ TEST_CASE("the versions of an account commit in order, although some fail at fir
   }
 }
 
-TEST_CASE("with Order::key, a message that fails does not stop the other keys of its lane") {
+TEST_CASE("with Ordering::key, a message that fails does not stop the other keys of its lane") {
   EffectDatabase db;
   Pool pool = db.pool();
   TxConsumer consumer(pool, "order-service");
@@ -145,7 +145,7 @@ TEST_CASE("with Order::key, a message that fails does not stop the other keys of
   std::stop_source stop;
   RunOptions options = until_idle();
   options.idle_exit.reset();
-  options.order = Order::key;
+  options.order = Ordering::key;
   options.batch = 10;
   options.stop = stop.get_token();
   (void)run(

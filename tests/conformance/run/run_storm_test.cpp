@@ -47,7 +47,7 @@ void publish_versions(MemoryBroker& broker) {
 
 TEST_CASE("many workers, failures, duplicates, dead letters and lost lanes: each key takes effect once, in order" *
           doctest::test_suite("timed")) {
-  for (const Order order : {Order::lane, Order::key}) {
+  for (const Ordering order : {Ordering::lane, Ordering::key}) {
     CAPTURE(to_string(order));
     EffectDatabase db;
     db.run("create table version (account varchar(16) not null primary key, number int not null)");

@@ -84,13 +84,14 @@ TEST_CASE("a purge needs only DELETE in addition to the service's privileges" *
   grant_service(user, db);
   Pool pool = user.pool();
   CHECK_THROWS_AS(purge(pool.acquire(), old), soci::soci_error);
-  CHECK_THROWS_AS(purge_conflicts(pool.acquire(), old), soci::soci_error);
+  CHECK_THROWS_AS(purge(pool.acquire(), old, {.what = Purgeable::conflicts}), soci::soci_error);
   CHECK(db.claims() == 2);
-  CHECK(purge_failed(pool.acquire(), old) == 2);  // the service itself has DELETE on failed messages
+  CHECK(purge(pool.acquire(), old, {.what = Purgeable::failed}) ==
+        2);  // the service itself has DELETE on failed messages
   user.grant("delete on " + schema_of(db) + ".txinbox_consumed_message");
   user.grant("delete on " + schema_of(db) + ".txinbox_conflicting_message");
   CHECK(purge(pool.acquire(), old) == 2);
-  CHECK(purge_conflicts(pool.acquire(), old) == 2);
+  CHECK(purge(pool.acquire(), old, {.what = Purgeable::conflicts}) == 2);
 }
 
 TEST_CASE("the documented privileges are enough for the migration, and the service can use its tables" *

@@ -23,9 +23,9 @@ std::string problem_text(std::string_view name, std::string_view what) {
   return fmt::format("{}: {}", printable(name), detail::one_line(what));
 }
 
-Order order_of(const ConsumeOptions& options) {
-  if (!options.order.empty()) return options.order == "key" ? Order::key : Order::lane;
-  return options.workers > 1 && options.from.starts_with("kafka:") ? Order::key : Order::lane;
+Ordering order_of(const ConsumeOptions& options) {
+  if (!options.order.empty()) return options.order == "key" ? Ordering::key : Ordering::lane;
+  return options.workers > 1 && options.from.starts_with("kafka:") ? Ordering::key : Ordering::lane;
 }
 
 int BrokerRun::run(Source& source, TxConsumer& consumer) {

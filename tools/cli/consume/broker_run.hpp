@@ -25,7 +25,7 @@ std::string problem_text(std::string_view name, std::string_view what);
 
 /// The order for `run`. By default, several workers order by the record key on Kafka, where producers choose the
 /// partition by it. On other brokers, a message can lack a record key, or have one that says nothing about its order.
-Order order_of(const ConsumeOptions& options);
+Ordering order_of(const ConsumeOptions& options);
 
 /// `consume --from`: runs the script for the messages of a broker, and reports how they ended.
 class BrokerRun {

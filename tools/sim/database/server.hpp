@@ -13,7 +13,7 @@
 #include <vector>
 
 #include <sqlite3.h>
-#include <txinbox/database_error.hpp>
+#include <txinbox/error.hpp>
 
 #include "sim/database/migrated.hpp"
 #include "sim/database/store.hpp"

@@ -68,7 +68,7 @@ void Consuming::serve(std::size_t, const std::stop_token& stop) {
   const std::unique_ptr<SimSource> source = feed_.broker().connect();
   RunOptions options{.batch = plan.batch,
                      .workers = plan.workers,
-                     .order = plan.orders_by_key ? Order::key : Order::lane,
+                     .order = plan.orders_by_key ? Ordering::key : Ordering::lane,
                      .max_in_flight = plan.max_in_flight,
                      .max_backoff = 2s,
                      .stop = stop};

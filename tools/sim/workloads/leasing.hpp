@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include <txinbox/lease.hpp>
+#include <txinbox/lease_consumer.hpp>
 
 #include "sim/workload.hpp"
 #include "sim/workloads/feed.hpp"

@@ -23,7 +23,6 @@
 #include <txinbox/delivery.hpp>
 #include <txinbox/handler.hpp>
 #include <txinbox/json_template.hpp>
-#include <txinbox/lease.hpp>
 #include <txinbox/lease_consumer.hpp>
 #include <txinbox/tx_consumer.hpp>
 #include <txinbox/version.hpp>
