@@ -10,6 +10,7 @@ root=$(cd "$(dirname "$0")/.." && pwd)
 mkdir -p "$1/api"
 folder=$(cd "$1/api" && pwd)
 
+rm -rf "$folder/xml"  # a header that was removed must not stay in the list
 cd "$root"
 headers=(include/txinbox/*.hpp include/txinbox/soci/*.hpp components/*/include/txinbox/*.hpp
   components/*/include/txinbox/*/*.hpp)
