@@ -3,6 +3,7 @@
 /// @file
 /// How functions accept a connection: a SOCI session, or the connection of a client library.
 
+#include <chrono>
 #include <concepts>
 #include <cstddef>
 #include <memory>
@@ -19,6 +20,9 @@ namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 
 class NativeHandle;
+
+/// A time that a database has noted, in UTC.
+using DatabaseTime = std::chrono::sys_time<std::chrono::microseconds>;
 
 /// @cond
 namespace backend {

@@ -28,21 +28,21 @@ enum class FailedState {
 /// The name of the enumerator, such as "failing".
 std::string_view to_string(FailedState) noexcept;
 
-/// A message that failed and is still not consumed. Times are UTC, in the form "2026-01-31 23:59:59.123456".
+/// A message that failed and is still not consumed.
 struct FailedMessage {
   std::string consumer;      ///< The consumer's name.
   std::string business_key;  ///< See `Message::business_key`. It can be personal data.
   std::string message_id;    ///< The broker's id of the last delivery that failed; empty if none was given.
-  FailedState state = FailedState::failing;  ///< The state that decides what the message's next delivery gets.
-  int attempts = 0;                          ///< How many deliveries failed since the last retry.
-  int crashes = 0;                           ///< How many of these `attempts` ended because their process crashed.
-  std::string first_error;                   ///< The class of the first error, see `error_class`.
-  std::string first_failed_at;  ///< The time of the first failure since the row exists. A retry does not change it.
-  std::string last_error;       ///< The class of the last error.
-  std::string last_failed_at;   ///< The time of the last failure.
-  std::chrono::seconds age{0};  ///< The time since the last failure.
-  std::string error_text;       ///< Empty unless `keep_error_text` was set.
-  std::optional<std::string> payload;  ///< Filled if `FailedFilter::payloads` is set and a payload was stored.
+  FailedState state = FailedState::failing;     ///< The state that decides what the message's next delivery gets.
+  int attempts = 0;                             ///< How many deliveries failed since the last retry.
+  int crashes = 0;                              ///< How many of these `attempts` ended because their process crashed.
+  std::string first_error;                      ///< The class of the first error, see `error_class`.
+  std::optional<DatabaseTime> first_failed_at;  ///< The time of the first failure. A retry does not change it.
+  std::string last_error;                       ///< The class of the last error.
+  std::optional<DatabaseTime> last_failed_at;   ///< The time of the last failure.
+  std::chrono::seconds age{0};                  ///< The time since the last failure.
+  std::string error_text;                       ///< Empty unless `keep_error_text` was set.
+  std::optional<std::string> payload;           ///< Filled if `FailedFilter::payloads` is set and a payload was stored.
 };
 
 /// Which failed messages to list or change. An empty or zero member selects all messages, except where it says

@@ -28,21 +28,20 @@ TXINBOX_NAMESPACE_BEGIN
 /// @errors      `Error` transaction_open; a database error as it was. A missing table is a finding, not an error.
 std::vector<Finding> diagnose(ConnectionRef connection);
 
-/// The content of the tables for one consumer. Times are UTC, in the form "2026-01-31 23:59:59.123456"; empty means
-/// never.
+/// The content of the tables for one consumer. A time that is none means never.
 struct ConsumerStatus {
-  std::string consumer;             ///< The consumer's name.
-  std::int64_t consumed = 0;        ///< Rows in state consumed.
-  std::int64_t consuming = 0;       ///< Rows of a `LeaseConsumer` that are not consumed yet.
-  std::int64_t parked = 0;          ///< Rows in state parked or torn.
-  std::string oldest;               ///< The least `consumed_at` of its rows, in any state.
-  std::string newest;               ///< The greatest `consumed_at` of its rows, in any state.
-  std::int64_t discarded = 0;       ///< Rows in state discarded.
-  std::int64_t failed = 0;          ///< Messages that failed and are still not consumed, parked, torn or discarded.
-  std::int64_t conflicts = 0;       ///< Deliveries that were refused because their key had come with other content.
-  std::int64_t leases_held = 0;     ///< Part of `consuming`: leases that have not expired.
-  std::int64_t expired_leases = 0;  ///< Part of `consuming`: leases that expired. The next delivery takes them over.
-  std::int64_t last_minute = 0;     ///< Part of `consumed`: rows of the last 60 seconds.
+  std::string consumer;                ///< The consumer's name.
+  std::int64_t consumed = 0;           ///< Rows in state consumed.
+  std::int64_t consuming = 0;          ///< Rows of a `LeaseConsumer` that are not consumed yet.
+  std::int64_t parked = 0;             ///< Rows in state parked or torn.
+  std::optional<DatabaseTime> oldest;  ///< The least `consumed_at` of its rows, in any state.
+  std::optional<DatabaseTime> newest;  ///< The greatest `consumed_at` of its rows, in any state.
+  std::int64_t discarded = 0;          ///< Rows in state discarded.
+  std::int64_t failed = 0;             ///< Messages that failed and are still not consumed, parked, torn or discarded.
+  std::int64_t conflicts = 0;          ///< Deliveries that were refused because their key had come with other content.
+  std::int64_t leases_held = 0;        ///< Part of `consuming`: leases that have not expired.
+  std::int64_t expired_leases = 0;     ///< Part of `consuming`: leases that expired. The next delivery takes them over.
+  std::int64_t last_minute = 0;        ///< Part of `consumed`: rows of the last 60 seconds.
 
   /// How many duplicates came. A consumer counts them in memory and writes the count about every ten seconds. A crash
   /// loses what was not written.
@@ -50,14 +49,14 @@ struct ConsumerStatus {
 
   /// The greatest age of an original when its duplicate came.
   std::optional<std::chrono::milliseconds> oldest_duplicate = {};
-  std::string oldest_duplicate_at = {};  ///< When that duplicate came.
+  std::optional<DatabaseTime> oldest_duplicate_at = {};  ///< When that duplicate came.
 
   /// For how long the last purge kept rows. If both a purge of this consumer and a purge of all consumers ran, it is
   /// the shorter time.
   std::optional<std::chrono::seconds> retention = {};
-  std::int64_t purge_backlog = 0;  ///< Consumed rows that are now older than `retention`.
-  std::string purged_at = {};      ///< When the last purge ran, of this consumer or of all consumers.
-  std::int64_t purged = 0;         ///< Rows that purges of this consumer alone have removed.
+  std::int64_t purge_backlog = 0;              ///< Consumed rows that are now older than `retention`.
+  std::optional<DatabaseTime> purged_at = {};  ///< When the last purge ran, of this consumer or of all consumers.
+  std::int64_t purged = 0;                     ///< Rows that purges of this consumer alone have removed.
 };
 
 /// The result of `inbox_status`.
@@ -93,23 +92,23 @@ InboxStatus inbox_status(ConnectionRef connection, std::string_view consumer = {
 /// @errors as `inbox_status`.
 bool has_consumer(ConnectionRef connection, std::string_view consumer);
 
-/// One row of the consumed-message table, with what the other tables hold for its key. Times are UTC.
+/// One row of the consumed-message table, with what the other tables hold for its key.
 struct ConsumedMessage {
-  std::string consumer;      ///< The consumer's name.
-  std::string business_key;  ///< See `Message::business_key`.
-  std::string message_id;    ///< The broker's id; empty if none was given.
-  std::string state;         ///< "consumed", "consuming", "parked", "torn", "discarded".
-  std::string consumed_at;  ///< When the message was consumed. In other states: when the row was inserted, got its last
-                            ///< lease, or was parked.
-  std::optional<std::string> stored;  ///< The result that the handler stored.
-  std::string content_hash = {};      ///< SHA-256 in hexadecimal; empty for a message without content.
-  std::string lease_owner = {};       ///< For a row of a `LeaseConsumer`; empty if the lease was released or completed.
-  std::optional<std::int64_t> lease_fence = {};  ///< The fence of the last lease; none if there was no lease.
-  std::string lease_expires_at = {};             ///< When the lease expires or expired; empty if the row has no lease.
-  std::int64_t failures = 0;                     ///< Deliveries that failed since the last retry.
-  std::string last_error = {};                   ///< The class of the last failure.
-  std::string last_failed_at = {};               ///< When it failed last; empty if no failure is known.
-  std::int64_t conflicts = 0;                    ///< Deliveries that were refused because they had other content.
+  std::string consumer;                     ///< The consumer's name.
+  std::string business_key;                 ///< See `Message::business_key`.
+  std::string message_id;                   ///< The broker's id; empty if none was given.
+  std::string state;                        ///< "consumed", "consuming", "parked", "torn", "discarded".
+  std::optional<DatabaseTime> consumed_at;  ///< When the message was consumed. In other states: when the row was
+                                            ///< inserted, got its last lease, or was parked.
+  std::optional<std::string> stored;        ///< The result that the handler stored.
+  std::string content_hash = {};            ///< SHA-256 in hexadecimal; empty for a message without content.
+  std::string lease_owner = {};  ///< For a row of a `LeaseConsumer`; empty if the lease was released or completed.
+  std::optional<std::int64_t> lease_fence = {};       ///< The fence of the last lease; none if there was no lease.
+  std::optional<DatabaseTime> lease_expires_at = {};  ///< The end of the lease; none if the row has no lease.
+  std::int64_t failures = 0;                          ///< Deliveries that failed since the last retry.
+  std::string last_error = {};                        ///< The class of the last failure.
+  std::optional<DatabaseTime> last_failed_at = {};    ///< When it failed last; none if no failure is known.
+  std::int64_t conflicts = 0;                         ///< Deliveries that were refused because they had other content.
 };
 
 /// Returns the row of one key. None if the key has no row.
@@ -118,8 +117,7 @@ struct ConsumedMessage {
 std::optional<ConsumedMessage> find_message(ConnectionRef connection, std::string_view consumer,
                                             std::string_view business_key);
 
-/// A lease of a `LeaseConsumer` that was neither released nor completed. Times are UTC, in the form
-/// "2026-01-31 23:59:59.123456".
+/// A lease of a `LeaseConsumer` that was neither released nor completed.
 struct LeaseInfo {
   std::string consumer;               ///< The consumer's name.
   std::string business_key;           ///< The key that is leased.
@@ -127,9 +125,9 @@ struct LeaseInfo {
   std::string owner;                  ///< The worker's host and process: "host:4711".
   std::int64_t fence = 0;             ///< See `Lease::fence`.
   int attempts = 0;                   ///< How many deliveries have held a lease of this key, this one included.
-  std::string since;                  ///< When the owner got the lease. A renewal does not change it.
-  std::string expires_at;             ///< Empty if the row has no end. Such a lease has expired.
-  std::chrono::milliseconds held{0};  ///< The time since `since`.
+  std::optional<DatabaseTime> since;  ///< When the owner got the lease. A renewal does not change it.
+  std::optional<DatabaseTime> expires_at;  ///< None if the row has no end. Such a lease has expired.
+  std::chrono::milliseconds held{0};       ///< The time since `since`.
   std::chrono::milliseconds remaining{
       0};  ///< The time until it expires. If it is zero or less, the next delivery takes over.
 };

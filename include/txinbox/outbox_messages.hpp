@@ -30,17 +30,17 @@ std::string_view to_string(OutboxState) noexcept;
 /// A relay that is registered in the database.
 struct OutboxRelayInfo {
   std::string name;                        ///< Host and process: "host:4711".
-  std::string started_at;                  ///< UTC, in the form "2026-01-31 23:59:59.123456".
+  std::optional<DatabaseTime> started_at;  ///< When the relay has started.
   std::chrono::milliseconds remaining{0};  ///< The time until its lease expires. Zero or less: the lease has expired.
   int parts = 0;                           ///< How many of the 64 parts the relay publishes.
 };
 
 /// The result of `outbox_status`.
 struct OutboxStatus {
-  std::int64_t waiting = 0;  ///< The number of messages in state waiting.
-  std::int64_t failing = 0;  ///< The number of messages in state failing.
-  std::int64_t parked = 0;   ///< The number of messages in state parked.
-  std::string oldest;        ///< When the oldest waiting or failing message was added, in UTC. Empty if there is none.
+  std::int64_t waiting = 0;            ///< The number of messages in state waiting.
+  std::int64_t failing = 0;            ///< The number of messages in state failing.
+  std::int64_t parked = 0;             ///< The number of messages in state parked.
+  std::optional<DatabaseTime> oldest;  ///< When the oldest waiting or failing message was added. None if there is none.
   std::chrono::milliseconds oldest_age{0};  ///< The age of that message.
   std::vector<OutboxRelayInfo> relays;      ///< Sorted by name. A relay whose lease has expired has crashed, or it
                                             ///< hangs.
@@ -53,7 +53,7 @@ struct OutboxStatus {
 /// @errors   `Error` schema_missing; a database error as it was.
 OutboxStatus outbox_status(ConnectionRef connection);
 
-/// A message in the outbox. Times are in UTC.
+/// A message in the outbox.
 struct OutboxMessageInfo {
   std::string id;                            ///< The message id.
   std::string topic;                         ///< See `OutgoingMessage::topic`.
@@ -62,9 +62,9 @@ struct OutboxMessageInfo {
   OutboxState state = OutboxState::waiting;  ///< The state of the message.
   int attempts = 0;                          ///< How often the message has failed since it was added or retried.
   std::string last_error;                    ///< The last error of the publisher. Empty if the message never failed.
-  std::string created_at;                    ///< When the message was added.
+  std::optional<DatabaseTime> created_at;    ///< When the message was added.
   std::chrono::milliseconds age{0};          ///< The time since the message was added.
-  std::string parked_at;                     ///< When the message was parked. Empty if it is not parked.
+  std::optional<DatabaseTime> parked_at;     ///< When the message was parked. None if it is not parked.
   std::optional<std::string> payload = {};   ///< The payload. It is read only if `OutboxFilter::payloads` is set.
 };
 

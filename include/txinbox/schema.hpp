@@ -3,6 +3,7 @@
 /// @file
 /// Creates, upgrades and verifies the tables.
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -45,11 +46,11 @@ std::vector<Migration> migrate(ConnectionRef connection);
 
 /// Whether one migration is applied, and since when.
 struct MigrationState {
-  int version = 0;         ///< See `Migration::version`.
-  std::string name;        ///< The name in this library; if it does not contain the migration, the recorded name.
-  bool known = true;       ///< This library contains it. If not, a newer library has applied it.
-  bool applied = false;    ///< Its version is recorded in the database, by `migrate` or by another tool.
-  std::string applied_at;  ///< UTC, in the form "2026-01-31 23:59:59.123456"; empty if it is not applied.
+  int version = 0;       ///< See `Migration::version`.
+  std::string name;      ///< The name in this library; if it does not contain the migration, the recorded name.
+  bool known = true;     ///< This library contains it. If not, a newer library has applied it.
+  bool applied = false;  ///< Its version is recorded in the database, by `migrate` or by another tool.
+  std::optional<DatabaseTime> applied_at;  ///< When it was applied; none if it was not.
 };
 
 /// Lists each migration that this library contains or that is recorded in the database, in the order of their versions.

@@ -82,9 +82,9 @@ std::vector<FailedMessage> read_counted(backend::Session& session, const FailedF
     message.attempts = static_cast<int>(backend::number_in(row[4].value_or("")));
     message.crashes = static_cast<int>(backend::number_in(row[5].value_or("")));
     message.first_error = row[6].value_or("");
-    message.first_failed_at = row[7].value_or("");
+    message.first_failed_at = backend::time_in(row[7]);
     message.last_error = row[8].value_or("");
-    message.last_failed_at = row[9].value_or("");
+    message.last_failed_at = backend::time_in(row[9]);
     message.age = std::chrono::seconds(backend::number_in(row[10].value_or("")) / 1000);
     message.error_text = row[11].value_or("");
     if (row[12]) message.payload = detail::from_hex(*row[12]);
@@ -112,7 +112,7 @@ std::vector<FailedMessage> read_uncounted(backend::Session& session, const Faile
     message.business_key = filter.business_key;
     message.message_id = row[0].value_or("");
     message.state = state_of(row[1]);
-    message.first_failed_at = message.last_failed_at = row[2].value_or("");
+    message.first_failed_at = message.last_failed_at = backend::time_in(row[2]);
     message.age = std::chrono::seconds(backend::number_in(row[3].value_or("")) / 1000);
   }
   return found;

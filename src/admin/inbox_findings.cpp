@@ -9,6 +9,7 @@
 #include "backend/error_classification.hpp"
 #include "backend/query.hpp"
 #include "backend/table_check.hpp"
+#include "base/utc_time.hpp"
 
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
@@ -84,11 +85,12 @@ class Reader {
       if (consumer.empty() || !note.oldest_duplicate || !kept || *kept >= 2 * *note.oldest_duplicate) continue;
       add(Severity::warning, subject_of(consumer),
           fmt::format("a duplicate came {} after its original (at {} UTC), and the last purge kept rows for {}",
-                      text_of(*note.oldest_duplicate), note.oldest_duplicate_at, text_of(*kept)),
+                      text_of(*note.oldest_duplicate), utc_text(note.oldest_duplicate_at.value_or(DatabaseTime())),
+                      text_of(*kept)),
           fmt::format("purge with --older-than {}h or more: a duplicate whose row is gone runs again",
                       2 * *note.oldest_duplicate / 1h + 1));
     }
-    const bool purged = std::ranges::any_of(notes, [](const auto& note) { return !note.second.purged_at.empty(); });
+    const bool purged = std::ranges::any_of(notes, [](const auto& note) { return note.second.purged_at.has_value(); });
     if (!purged) never_purged();
   }
 
@@ -179,10 +181,10 @@ Notes read_notes(const backend::NativeConnection& sql, const backend::Dialect& d
     ConsumerNotes& note = notes[row[0].value_or("")];
     note.duplicates = number(row[1]);
     if (row[2]) note.oldest_duplicate = std::chrono::milliseconds(number(row[2]));
-    note.oldest_duplicate_at = row[3].value_or("");
+    note.oldest_duplicate_at = backend::time_in(row[3]);
     if (row[4]) note.retention = std::chrono::seconds(number(row[4]));
     note.purged = number(row[5]);
-    note.purged_at = row[6].value_or("");
+    note.purged_at = backend::time_in(row[6]);
   }
   return notes;
 }

@@ -22,10 +22,10 @@ namespace detail {
 struct ConsumerNotes {
   std::int64_t duplicates = 0;
   std::optional<std::chrono::milliseconds> oldest_duplicate = {};
-  std::string oldest_duplicate_at = {};
+  std::optional<DatabaseTime> oldest_duplicate_at = {};
   std::optional<std::chrono::seconds> retention = {};
   std::int64_t purged = 0;
-  std::string purged_at = {};
+  std::optional<DatabaseTime> purged_at = {};
 };
 
 /// The rows by consumer. The row with the empty name is about purges of all consumers.

@@ -79,18 +79,18 @@ std::optional<ConsumedMessage> find_message(ConnectionRef connection, std::strin
                         .business_key = std::string(business_key),
                         .message_id = row[0].value_or(""),
                         .state = row[1].value_or(""),
-                        .consumed_at = row[2].value_or(""),
+                        .consumed_at = backend::time_in(row[2]),
                         .stored = {}};
   if (row[3]) found.stored = detail::from_hex(*row[3]);
   found.content_hash = detail::to_hex(detail::from_hex(row[4].value_or("")));  // converts it to lower case
   found.lease_owner = row[5].value_or("");
   if (row[6]) found.lease_fence = backend::number_in(*row[6]);
-  found.lease_expires_at = row[7].value_or("");
+  found.lease_expires_at = backend::time_in(row[7]);
   for (const auto& failed : read(backend::failed_message_table,
                                  fmt::format("attempts, last_error, {}", dialect->utc_text("last_failed_at")), 3)) {
     found.failures = backend::number_in(failed[0].value_or(""));
     found.last_error = failed[1].value_or("");
-    found.last_failed_at = failed[2].value_or("");
+    found.last_failed_at = backend::time_in(failed[2]);
   }
   for (const auto& conflicts : read(backend::conflicting_message_table, "sum(deliveries)", 1)) {
     found.conflicts = backend::number_in(conflicts[0].value_or(""));
@@ -127,8 +127,8 @@ std::vector<LeaseInfo> list_leases(ConnectionRef connection, const LeaseFilter& 
     lease.owner = row[3].value_or("");
     lease.fence = backend::number_in(row[4].value_or(""));
     lease.attempts = static_cast<int>(backend::number_in(row[5].value_or("")));
-    lease.since = row[6].value_or("");
-    lease.expires_at = row[7].value_or("");
+    lease.since = backend::time_in(row[6]);
+    lease.expires_at = backend::time_in(row[7]);
     lease.held = std::chrono::milliseconds(std::max(backend::number_in(row[8].value_or("")), 0LL));
     lease.remaining = std::chrono::milliseconds(row[9] ? -backend::number_in(*row[9]) : 0);
   }

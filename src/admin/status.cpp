@@ -46,8 +46,8 @@ class StatusReader {
                                 11)) {
       ConsumerStatus& consumer = of(row);
       all += number(row[1]);
-      consumer.oldest = row[2].value_or("");
-      consumer.newest = row[3].value_or("");
+      consumer.oldest = backend::time_in(row[2]);
+      consumer.newest = backend::time_in(row[3]);
       consumer.consumed = number(row[4]);
       consumer.consuming = number(row[5]);
       consumer.parked = number(row[6]);

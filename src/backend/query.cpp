@@ -3,6 +3,7 @@
 #include <charconv>
 
 #include "backend/database.hpp"
+#include "base/utc_time.hpp"
 
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
@@ -32,6 +33,10 @@ long long number_in(std::string_view text, long long otherwise) {
   long long number = otherwise;
   std::from_chars(text.data(), text.data() + text.size(), number);
   return number;
+}
+
+std::optional<DatabaseTime> time_in(const std::optional<std::string>& field) {
+  return field ? detail::parse_utc(*field) : std::nullopt;
 }
 
 }  // namespace backend

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include <txinbox/connection_ref.hpp>
 #include <txinbox/version.hpp>
 
 #include "backend/native_connection.hpp"
@@ -31,6 +32,9 @@ std::string_view value_of(const Settings& settings, std::string_view name);
 
 /// Returns the number in the leading digits of `text`. Returns `otherwise` if there are no digits.
 long long number_in(std::string_view text, long long otherwise = 0);
+
+/// Returns the time that `Dialect::utc_text` has made. None for NULL.
+std::optional<DatabaseTime> time_in(const std::optional<std::string>& field);
 
 }  // namespace backend
 TXINBOX_NAMESPACE_END

@@ -71,10 +71,10 @@ std::vector<Listed> read(backend::Session& session, const OutboxFilter& filter, 
                               .type = take(4),
                               .attempts = static_cast<int>(number(row[5])),
                               .last_error = take(6),
-                              .created_at = take(7),
+                              .created_at = backend::time_in(row[7]),
                               .age = std::chrono::milliseconds(number(row[8])),
-                              .parked_at = take(9)};
-    if (!message.parked_at.empty()) {
+                              .parked_at = backend::time_in(row[9])};
+    if (message.parked_at) {
       message.state = OutboxState::parked;
     } else if (message.attempts > 0) {
       message.state = OutboxState::failing;
@@ -129,7 +129,7 @@ void read_relays(backend::Session& session, OutboxStatus& status) {
            4)) {
     OutboxRelayInfo& relay = status.relays.emplace_back();
     relay.name = row[0].value_or("");
-    relay.started_at = row[1].value_or("");
+    relay.started_at = backend::time_in(row[1]);
     relay.remaining = std::chrono::milliseconds(-number(row[2]));
     relay.parts = static_cast<int>(number(row[3]));
     if (relay.remaining.count() > 0) status.free_parts -= relay.parts;
@@ -159,7 +159,7 @@ OutboxStatus outbox_status(ConnectionRef connection) {
        session->read(fmt::format("SELECT {}, {} FROM {} WHERE parked_at IS NULL ORDER BY seq LIMIT 1",
                                  sql.utc_text("created_at"), sql.milliseconds_since("created_at"), table),
                      2)) {
-    status.oldest = row[0].value_or("");
+    status.oldest = backend::time_in(row[0]);
     status.oldest_age = std::chrono::milliseconds(number(row[1]));
   }
   read_relays(*session, status);

@@ -117,7 +117,7 @@ std::vector<MigrationState> migration_states(ConnectionRef connection) {
       MigrationState& state = found->second;
       if (is_new) state = {.version = version, .name = row[1].value_or(""), .known = false, .applied_at = {}};
       state.applied = true;
-      state.applied_at = row[2].value_or("");
+      state.applied_at = backend::time_in(row[2]);
     }
   }
   std::vector<MigrationState> all;

@@ -18,9 +18,13 @@ TEST_CASE("an age is printed in its greatest whole unit") {
   CHECK(human_age(seconds(86400 * 400)) == "400d");
 }
 
-TEST_CASE("the time between two texts is known only if both are times") {
-  CHECK(time_between("2026-02-28 23:59:59.999999", "2026-03-01 00:00:01.000000") == seconds(2));
-  CHECK_FALSE(time_between("", "2026-03-01 00:00:01.000000").has_value());
+TEST_CASE("a time is written in UTC, in a table without its fraction") {
+  const txinbox::DatabaseTime time = std::chrono::sys_days(std::chrono::year(2026) / 2 / 28) + std::chrono::hours(23) +
+                                     std::chrono::microseconds(1'000'005);
+  CHECK(time_text(time) == "2026-02-28 23:00:01.000005");
+  CHECK(time_to_the_second(time) == "2026-02-28 23:00:01");
+  CHECK(time_text(std::nullopt).empty());
+  CHECK(time_to_the_second(std::nullopt) == "-");
 }
 
 TEST_CASE("bytes in base64 are those of RFC 4648") {

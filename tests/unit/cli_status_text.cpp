@@ -1,9 +1,11 @@
 #include <chrono>
 #include <string>
+#include <string_view>
 
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
 
+#include "base/utc_time.hpp"
 #include "cli/status_text.hpp"
 #include "console/utf8.hpp"
 
@@ -13,6 +15,8 @@ using namespace std::chrono_literals;
 
 namespace {
 
+DatabaseTime time(std::string_view text) { return detail::parse_utc(text).value(); }
+
 InboxStatus example() {
   InboxStatus status{.database = "postgresql", .server_version = "15.14", .schema_version = 4, .consumers = {}};
   status.rows = 10'000'021;
@@ -20,8 +24,8 @@ InboxStatus example() {
                               .consumed = 10'000'000,
                               .consuming = 9'999,
                               .parked = 9'999,
-                              .oldest = "2026-01-31 23:59:59.123456",
-                              .newest = "2026-03-31 23:59:59.123456",
+                              .oldest = time("2026-01-31 23:59:59.123456"),
+                              .newest = time("2026-03-31 23:59:59.123456"),
                               .discarded = 9'999,
                               .failed = 9'999,
                               .conflicts = 9'999,
@@ -30,10 +34,10 @@ InboxStatus example() {
                               .last_minute = 600'000,
                               .duplicates = 1'000'000,
                               .oldest_duplicate = 193h,
-                              .oldest_duplicate_at = "2026-02-28 23:59:59.123456",
+                              .oldest_duplicate_at = time("2026-02-28 23:59:59.123456"),
                               .retention = 720h,
                               .purge_backlog = 1'000'000,
-                              .purged_at = "2026-03-30 23:59:59.123456",
+                              .purged_at = time("2026-03-30 23:59:59.123456"),
                               .purged = 12});
   status.consumers.emplace_back().consumer = "orders";
   return status;

@@ -2,22 +2,13 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <ctime>
+#include <string_view>
 
 #include <fmt/format.h>
-#include <time.h>
+
+#include "base/utc_time.hpp"
 
 namespace txinbox::cli {
-namespace {
-
-std::optional<std::chrono::seconds> since_1970(std::string_view text) {
-  std::tm time{};
-  if (::strptime(std::string(text).c_str(), "%Y-%m-%d %H:%M:%S", &time) == nullptr) return std::nullopt;
-  return std::chrono::seconds(::timegm(&time));
-}
-
-}  // namespace
-
 std::string human_age(std::chrono::seconds age) {
   constexpr std::int64_t minute = 60;
   constexpr std::int64_t hour = 60 * minute;
@@ -29,11 +20,11 @@ std::string human_age(std::chrono::seconds age) {
   return fmt::format("{}d", seconds / day);
 }
 
-std::optional<std::chrono::seconds> time_between(std::string_view from, std::string_view to) {
-  const auto begin = since_1970(from);
-  const auto end = since_1970(to);
-  if (!begin || !end) return std::nullopt;
-  return *end - *begin;
+std::string time_text(const std::optional<DatabaseTime>& time) { return time ? detail::utc_text(*time) : ""; }
+
+std::string time_to_the_second(const std::optional<DatabaseTime>& time) {
+  constexpr std::size_t length = std::string_view("2026-01-31 23:59:59").size();
+  return time ? detail::utc_text(*time).substr(0, length) : "-";
 }
 
 }  // namespace txinbox::cli

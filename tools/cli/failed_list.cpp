@@ -20,7 +20,8 @@ namespace {
 
 /// The age of the first failure. If its time is unknown, the age of the last failure.
 std::chrono::seconds first_age(const FailedMessage& failed) {
-  return failed.age + time_between(failed.first_failed_at, failed.last_failed_at).value_or(std::chrono::seconds(0));
+  if (!failed.first_failed_at || !failed.last_failed_at) return failed.age;
+  return failed.age + std::chrono::floor<std::chrono::seconds>(*failed.last_failed_at - *failed.first_failed_at);
 }
 
 void add_payload(Json& json, const FailedMessage& failed) {
@@ -84,8 +85,8 @@ std::string failed_json(const std::vector<FailedMessage>& messages, bool payload
     Json json{{"consumer", failed.consumer},       {"business_key", failed.business_key},
               {"message_id", failed.message_id},   {"state", to_string(failed.state)},
               {"attempts", failed.attempts},       {"crashes", failed.crashes},
-              {"first_error", failed.first_error}, {"first_failed_at", failed.first_failed_at},
-              {"last_error", failed.last_error},   {"last_failed_at", failed.last_failed_at},
+              {"first_error", failed.first_error}, {"first_failed_at", time_text(failed.first_failed_at)},
+              {"last_error", failed.last_error},   {"last_failed_at", time_text(failed.last_failed_at)},
               {"age_seconds", failed.age.count()}, {"error_text", failed.error_text}};
     if (payloads) add_payload(json, failed);
     list.append(std::move(json));

@@ -40,8 +40,8 @@ std::string as_json(const std::vector<LeaseInfo>& leases) {
                  {"owner", lease.owner},
                  {"fence", lease.fence},
                  {"attempts", lease.attempts},
-                 {"since", lease.since},
-                 {"expires_at", lease.expires_at},
+                 {"since", time_text(lease.since)},
+                 {"expires_at", time_text(lease.expires_at)},
                  {"held_ms", lease.held.count()},
                  {"remaining_ms", lease.remaining.count()}});
   }
@@ -50,11 +50,9 @@ std::string as_json(const std::vector<LeaseInfo>& leases) {
 
 std::string left_of(const LeaseInfo& lease) {
   if (lease.remaining > milliseconds::zero()) return human_age(ceil<seconds>(lease.remaining));
-  if (lease.expires_at.empty()) return "expired";
+  if (!lease.expires_at) return "expired";
   return fmt::format("expired {} ago", human_age(floor<seconds>(-lease.remaining)));
 }
-
-std::string to_the_second(const std::string& time) { return time.empty() ? "-" : time.substr(0, 19); }
 
 std::string as_table(const std::vector<LeaseInfo>& leases) {
   if (leases.empty()) return "nothing found";
@@ -62,8 +60,8 @@ std::string as_table(const std::vector<LeaseInfo>& leases) {
       {"CONSUMER", "BUSINESS KEY", "OWNER", "ATTEMPT", "SINCE (UTC)", "HELD", "UNTIL (UTC)", "LEFT"}};
   for (const auto& lease : leases) {
     rows.push_back({lease.consumer, lease.business_key, lease.owner, std::to_string(lease.attempts),
-                    to_the_second(lease.since), human_age(floor<seconds>(lease.held)), to_the_second(lease.expires_at),
-                    left_of(lease)});
+                    time_to_the_second(lease.since), human_age(floor<seconds>(lease.held)),
+                    time_to_the_second(lease.expires_at), left_of(lease)});
   }
   return format_table(rows, {false, false, false, true, true, true, true}, {.columns = terminal_size().columns});
 }

@@ -6,6 +6,7 @@
 #include <txinbox/schema.hpp>
 
 #include "backend/database.hpp"
+#include "cli/age.hpp"
 #include "cli/help_text.hpp"
 #include "cli/subcommands.hpp"
 #include "console/database_option.hpp"
@@ -51,10 +52,11 @@ int print_info(const MigrateOptions& options) {
   auto list = Json::array();
   std::vector<std::vector<std::string>> rows{{"VERSION", "NAME", "STATE", "APPLIED (UTC)"}};
   for (const auto& each : migration_states(connection.session())) {
-    list.append(
-        {{"version", each.version}, {"name", each.name}, {"state", state_of(each)}, {"applied_at", each.applied_at}});
-    rows.push_back({fmt::format("V{}", each.version), each.name, state_of(each),
-                    each.applied_at.empty() ? "-" : each.applied_at.substr(0, 19)});
+    list.append({{"version", each.version},
+                 {"name", each.name},
+                 {"state", state_of(each)},
+                 {"applied_at", time_text(each.applied_at)}});
+    rows.push_back({fmt::format("V{}", each.version), each.name, state_of(each), time_to_the_second(each.applied_at)});
   }
   Output output;
   output.line(options.json ? list.text() : format_table(rows));

@@ -67,25 +67,24 @@ int run_status(const OutboxOptions& options) {
     Json json{{"waiting", status.waiting},
               {"failing", status.failing},
               {"parked", status.parked},
-              {"oldest", status.oldest},
+              {"oldest", time_text(status.oldest)},
               {"oldest_ms", status.oldest_age.count()},
               {"free_parts", status.free_parts}};
     auto relays = Json::array();
     for (const auto& relay : status.relays) {
       relays.append({{"name", relay.name},
-                     {"started_at", relay.started_at},
+                     {"started_at", time_text(relay.started_at)},
                      {"remaining_ms", relay.remaining.count()},
                      {"parts", relay.parts}});
     }
     json.set("relays", std::move(relays));
     output.line(json.text());
   } else {
-    output.line(
-        fmt::format("waiting {}, failing {}, parked {}{}", status.waiting, status.failing, status.parked,
-                    status.oldest.empty() ? "" : ", the oldest since " + human_age(floor<seconds>(status.oldest_age))));
+    output.line(fmt::format("waiting {}, failing {}, parked {}{}", status.waiting, status.failing, status.parked,
+                            status.oldest ? ", the oldest since " + human_age(floor<seconds>(status.oldest_age)) : ""));
     std::vector<std::vector<std::string>> rows{{"RELAY", "STARTED (UTC)", "PARTS", "LEASE"}};
     for (const auto& relay : status.relays) {
-      rows.push_back({relay.name, relay.started_at.substr(0, 19), std::to_string(relay.parts),
+      rows.push_back({relay.name, time_to_the_second(relay.started_at), std::to_string(relay.parts),
                       relay.remaining.count() > 0 ? human_age(floor<seconds>(relay.remaining)) : "expired"});
     }
     if (rows.size() > 1)
@@ -115,9 +114,9 @@ std::string as_json(const std::vector<OutboxMessageInfo>& messages) {
               {"state", to_string(each.state)},
               {"attempts", each.attempts},
               {"last_error", each.last_error},
-              {"created_at", each.created_at},
+              {"created_at", time_text(each.created_at)},
               {"age_ms", each.age.count()},
-              {"parked_at", each.parked_at}};
+              {"parked_at", time_text(each.parked_at)}};
     add_payload(json, each);
     list.append(std::move(json));
   }

@@ -6,6 +6,7 @@
 #include <txinbox/failed_messages.hpp>
 #include <txinbox/inspect.hpp>
 
+#include "cli/age.hpp"
 #include "cli/help_text.hpp"
 #include "cli/known_consumer.hpp"
 #include "cli/row_options.hpp"
@@ -29,7 +30,7 @@ std::optional<ConsumedMessage> find_recorded(soci::session& session, const std::
                            .business_key = failed.business_key,
                            .message_id = failed.message_id,
                            .state = std::string(to_string(failed.state)),
-                           .consumed_at = "",
+                           .consumed_at = std::nullopt,
                            .stored = std::nullopt,
                            .failures = failed.attempts,
                            .last_error = failed.last_error,
@@ -43,15 +44,15 @@ std::string as_json(const ConsumedMessage& row) {
             {"business_key", row.business_key},
             {"message_id", row.message_id},
             {"state", row.state},
-            {"consumed_at", row.consumed_at},
+            {"consumed_at", time_text(row.consumed_at)},
             {"stored", nullptr},
             {"content_hash", row.content_hash},
             {"lease_owner", row.lease_owner},
             {"lease_fence", nullptr},
-            {"lease_expires_at", row.lease_expires_at},
+            {"lease_expires_at", time_text(row.lease_expires_at)},
             {"failures", row.failures},
             {"last_error", row.last_error},
-            {"last_failed_at", row.last_failed_at},
+            {"last_failed_at", time_text(row.last_failed_at)},
             {"conflicts", row.conflicts}};
   if (row.lease_fence) json.set("lease_fence", *row.lease_fence);
   if (row.stored && find_invalid_utf8(*row.stored) == std::string::npos) {
@@ -63,20 +64,20 @@ std::string as_json(const ConsumedMessage& row) {
 }
 
 std::string lease_of(const ConsumedMessage& row) {
-  return fmt::format("of {} until {} UTC", row.lease_owner, row.lease_expires_at);
+  return fmt::format("of {} until {} UTC", row.lease_owner, time_text(row.lease_expires_at));
 }
 
 std::string as_text(const ConsumedMessage& row) {
   std::vector<std::vector<std::string>> rows{{"consumer", row.consumer}, {"business key", row.business_key}};
   if (!row.message_id.empty()) rows.push_back({"message id", row.message_id});
   rows.push_back({"state", row.state});
-  if (!row.consumed_at.empty()) rows.push_back({"since", row.consumed_at + " UTC"});
+  if (row.consumed_at) rows.push_back({"since", time_text(row.consumed_at) + " UTC"});
   if (!row.content_hash.empty()) rows.push_back({"content hash", row.content_hash});
   if (!row.lease_owner.empty()) rows.push_back({"lease", lease_of(row)});
   if (row.lease_fence) rows.push_back({"fence", std::to_string(*row.lease_fence)});
   if (row.failures > 0) {
-    rows.push_back(
-        {"failures", fmt::format("{}, the last at {} UTC: {}", row.failures, row.last_failed_at, row.last_error)});
+    rows.push_back({"failures", fmt::format("{}, the last at {} UTC: {}", row.failures, time_text(row.last_failed_at),
+                                            row.last_error)});
   }
   if (row.conflicts > 0) rows.push_back({"conflicts", std::to_string(row.conflicts)});
   if (!row.stored) return format_table(rows);

@@ -10,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include "cli/age.hpp"
 #include "console/duration.hpp"
 #include "console/json_output.hpp"
 #include "console/progress.hpp"
@@ -33,9 +34,6 @@ std::optional<double> rate_of(const std::optional<Rates>& rates, const std::stri
 }
 
 double in_last_minute(const ConsumerStatus& consumer) { return static_cast<double>(consumer.last_minute) / 60; }
-
-/// Without fractions of a second.
-std::string shortened(const std::string& time) { return time.empty() ? "-" : time.substr(0, 19); }
 
 template <typename Duration>
 std::string time_or_none(const std::optional<Duration>& time) {
@@ -61,8 +59,9 @@ std::string counts(const InboxStatus& status, const std::optional<Rates>& now, s
 std::string times(const InboxStatus& status, std::size_t columns) {
   Rows rows{{"CONSUMER", "OLDEST (UTC)", "NEWEST (UTC)", "DUPLICATE AGE", "RETENTION", "TO PURGE", "PURGED (UTC)"}};
   for (const auto& c : status.consumers) {
-    rows.push_back({c.consumer, shortened(c.oldest), shortened(c.newest), time_or_none(c.oldest_duplicate),
-                    time_or_none(c.retention), number(c.purge_backlog), shortened(c.purged_at)});
+    rows.push_back({c.consumer, time_to_the_second(c.oldest), time_to_the_second(c.newest),
+                    time_or_none(c.oldest_duplicate), time_or_none(c.retention), number(c.purge_backlog),
+                    time_to_the_second(c.purged_at)});
   }
   return format_table(rows, {false, false, false, true, true, true}, {.columns = columns, .how = Narrow::fold});
 }
@@ -72,8 +71,8 @@ Json as_json(const ConsumerStatus& c) {
             {"consumed", c.consumed},
             {"consuming", c.consuming},
             {"parked", c.parked},
-            {"oldest", c.oldest},
-            {"newest", c.newest},
+            {"oldest", time_text(c.oldest)},
+            {"newest", time_text(c.newest)},
             {"discarded", c.discarded},
             {"failed", c.failed},
             {"conflicts", c.conflicts},
@@ -82,10 +81,10 @@ Json as_json(const ConsumerStatus& c) {
             {"expired_leases", c.expired_leases},
             {"last_minute", c.last_minute},
             {"oldest_duplicate_ms", nullptr},
-            {"oldest_duplicate_at", c.oldest_duplicate_at},
+            {"oldest_duplicate_at", time_text(c.oldest_duplicate_at)},
             {"retention_s", nullptr},
             {"purge_backlog", c.purge_backlog},
-            {"purged_at", c.purged_at},
+            {"purged_at", time_text(c.purged_at)},
             {"purged", c.purged}};
   if (c.oldest_duplicate) json.set("oldest_duplicate_ms", c.oldest_duplicate->count());
   if (c.retention) json.set("retention_s", c.retention->count());

@@ -115,7 +115,7 @@ TEST_CASE("status reports the oldest duplicate with its time") {
   const ConsumerStatus found = status_of(db, "svc");
   CHECK(found.duplicates == 12);
   CHECK(found.oldest_duplicate == 345'678ms);
-  CHECK(found.oldest_duplicate_at.size() == 26);
+  CHECK(found.oldest_duplicate_at.has_value());
 }
 
 TEST_CASE("status can read a schema of version 1") {
@@ -146,11 +146,11 @@ TEST_CASE("find_message returns the lease, the content, the failures and the con
   REQUIRE(found);
   CHECK(found->lease_owner == "worker");
   CHECK(found->lease_fence == 7);
-  CHECK(found->lease_expires_at.size() == 26);
+  CHECK(found->lease_expires_at.has_value());
   CHECK(found->content_hash == "ab01");
   CHECK(found->failures == 3);
   CHECK(found->last_error == "deadlock");
-  CHECK(found->last_failed_at.size() == 26);
+  CHECK(found->last_failed_at.has_value());
   CHECK(found->conflicts == 4);
   const auto plain = find_message(*db.session(), "svc", "plain");
   REQUIRE(plain);

@@ -39,7 +39,7 @@ TEST_CASE("a failed delivery leaves its count, its first and last error, and no 
   CHECK(found.crashes == 0);
   CHECK(found.first_error == "std::invalid_argument");
   CHECK(found.last_error == "std::runtime_error");
-  CHECK(found.first_failed_at.size() == 26);
+  CHECK(found.first_failed_at.has_value());
   CHECK(found.first_failed_at <= found.last_failed_at);
   CHECK(found.age < std::chrono::minutes(5));
   CHECK(found.error_text.empty());

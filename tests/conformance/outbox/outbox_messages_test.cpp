@@ -50,7 +50,7 @@ TEST_CASE("the status has the count of each state, the oldest message and the re
   CHECK(status.waiting == 1);
   CHECK(status.failing == 1);
   CHECK(status.parked == 1);
-  CHECK(status.oldest.size() == 26);
+  CHECK(status.oldest.has_value());
   CHECK(status.oldest_age >= 0ms);
   CHECK(status.relays.empty());
   CHECK(status.free_parts == 64);
@@ -72,7 +72,7 @@ TEST_CASE("the status has the count of each state, the oldest message and the re
   CHECK(status.free_parts == 64);
   CHECK(status.parked == 1);
   CHECK(status.waiting + status.failing == 0);
-  CHECK(status.oldest.empty());
+  CHECK_FALSE(status.oldest.has_value());
 }
 
 TEST_CASE("the parts of a relay whose lease has expired count as free") {
@@ -103,7 +103,8 @@ TEST_CASE("the list has the selected messages in the order of insertion") {
   CHECK(all[1].attempts == 2);
   CHECK(all[1].last_error == "no route");
   CHECK(all[2].state == OutboxState::parked);
-  CHECK(all[2].parked_at.starts_with("2026-01-31 23:59:59.123"));
+  using namespace std::chrono;
+  CHECK(floor<milliseconds>(all[2].parked_at.value()) == sys_days(2026y / January / 31) + 24h - 1s + 123ms);
   CHECK(all[2].payload == std::string("\xff\0", 2));
 
   const auto ids_of = [&](const OutboxFilter& filter) {
