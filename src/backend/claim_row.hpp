@@ -65,7 +65,7 @@ struct ClaimReply {
 };
 
 /// A claim of the open transaction, as `Session::commit` gets it. The strings and the token must outlive this struct.
-struct ClosingClaim {
+struct ClaimToCommit {
   std::string_view consumer;
   std::string_view business_key;
   const Token* token;

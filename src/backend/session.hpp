@@ -143,12 +143,12 @@ class Session {
 
   /// Marks claimed rows as complete, and stores their results. The caller must have verified the guard after the last
   /// statement of a handler. Returns false if a row no longer exists.
-  virtual bool confirm(std::span<const ClosingClaim>) = 0;
+  virtual bool confirm(std::span<const ClaimToCommit>) = 0;
 
   /// Verifies the guard, confirms these claims, runs the statements in `writes`, and commits. This takes one round trip
   /// if the protocol allows it. The other claims of the transaction must be confirmed before. After a success, a pool's
   /// session needs no `reset`. After an exception, `may_have_committed` says what is known.
-  virtual CommitStatus commit(std::span<const ClosingClaim> claims, std::span<const std::string> writes) = 0;
+  virtual CommitStatus commit(std::span<const ClaimToCommit> claims, std::span<const std::string> writes) = 0;
 
   /// Call it after `commit` threw. Whether COMMIT was sent, and so may have taken effect.
   virtual bool may_have_committed() const noexcept { return true; }
@@ -182,7 +182,7 @@ class Session {
 
   /// Keeps the changes since the savepoint, and confirms the claim. `claim` is null if there is no claim. Returns false
   /// if the savepoint no longer exists, the transaction is aborted, or the claim no longer exists.
-  virtual bool release_savepoint(const ClosingClaim* claim) = 0;
+  virtual bool release_savepoint(const ClaimToCommit* claim) = 0;
 
   /// Rolls the changes since the savepoint back. Returns false if the transaction is no longer ours.
   virtual bool rollback_to_savepoint() noexcept = 0;

@@ -173,8 +173,8 @@ bool BatchRun::run_in_savepoint(BatchItem& item, Key& key) {
   session_.backend().savepoint();
   bool confirming = false;
   try {
-    if (backend::ClaimedRow* existing = transaction_.claim(context_.consumer, *item.message, item.hash.bytes())) {
-      key.existing = std::move(*existing);
+    if (auto existing = transaction_.claim(context_.consumer, *item.message, item.hash.bytes())) {
+      key.existing = std::move(existing);
       transaction_.release_savepoint(false);
       return stage(item, key);
     }
@@ -226,8 +226,8 @@ bool BatchRun::undo_savepoint(BatchItem& item, Key& key, std::size_t claims_befo
 /// Claims the key of a refused message, only to store the result of the refusal.
 bool BatchRun::keep_refusal(BatchItem& item, Key& key) {
   session_.backend().savepoint();
-  if (backend::ClaimedRow* existing = transaction_.claim(context_.consumer, *item.message, item.hash.bytes())) {
-    key.existing = std::move(*existing);
+  if (auto existing = transaction_.claim(context_.consumer, *item.message, item.hash.bytes())) {
+    key.existing = std::move(existing);
     transaction_.release_savepoint(false);
     return stage(item, key);
   }

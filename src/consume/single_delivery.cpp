@@ -128,7 +128,7 @@ Result SingleDelivery::run() {
   record_torn();
   GuardedTransaction transaction(session.backend(), recovery_.in_doubt());
   try {
-    if (backend::ClaimedRow* existing =
+    if (std::optional<backend::ClaimedRow> existing =
             transaction.claim(context_.consumer, message_, hash_.bytes(), !context_.options.claim_wait)) {
       transaction.roll_back();
       if (existing->state == RowState::consumed) {
@@ -203,7 +203,7 @@ void SingleDelivery::remove_marker(SessionHandle& session) noexcept {
 bool SingleDelivery::is_held(SessionHandle& session) {
   GuardedTransaction probe(session.backend());
   try {
-    const bool held = probe.claim(context_.consumer, message_, hash_.bytes(), !context_.options.claim_wait) != nullptr;
+    const bool held = probe.claim(context_.consumer, message_, hash_.bytes(), !context_.options.claim_wait).has_value();
     probe.roll_back();
     if (!probe.session_usable()) session.discard();
     return held;

@@ -84,12 +84,13 @@ void GuardedTransaction::begin() {
   session_.begin();
 }
 
-backend::ClaimedRow* GuardedTransaction::claim(std::string_view consumer, const Message& message,
-                                               std::string_view content_hash, bool waits) {
-  return claim(claim_request(consumer, message, content_hash, waits));
+std::optional<backend::ClaimedRow> GuardedTransaction::claim(std::string_view consumer, const Message& message,
+                                                             std::string_view content_hash, bool waits) {
+  return claim(claim_request(consumer, message, content_hash, waits), HandlerProgress::started);
 }
 
-backend::ClaimedRow* GuardedTransaction::claim(const backend::ClaimRequest& request) {
+std::optional<backend::ClaimedRow> GuardedTransaction::claim(const backend::ClaimRequest& request,
+                                                             HandlerProgress progress) {
   if (state_ != State::not_begun && state_ != State::open) {
     throw Error(ErrorCode::transaction_lost, "the transaction has ended; claim in a new one");
   }
@@ -101,21 +102,20 @@ backend::ClaimedRow* GuardedTransaction::claim(const backend::ClaimRequest& requ
     auto reply = begun ? session_.claim(request) : session_.begin_and_claim(request);
     if (reply.ended) state_ = State::not_begun;
     if (reply.status == ClaimStatus::inserted) {
-      record_claim(request, HandlerProgress::started);
-      return nullptr;
+      record_claim(request, progress);
+      return std::nullopt;
     }
     if (reply.status == ClaimStatus::locked) {
-      existing_ = {.state = RowState::consuming, .unknown_state = {}, .token = {}, .content_hash = {}, .result = {}};
-      return &existing_;
+      return backend::ClaimedRow{
+          .state = RowState::consuming, .unknown_state = {}, .token = {}, .content_hash = {}, .result = {}};
     }
     if (reply.status == ClaimStatus::exists) {
-      existing_ = std::move(reply.row);
-      if (is_own_claim(request, existing_)) existing_.state = RowState::consumed;
-      if (!is_free(existing_, request)) return &existing_;
+      if (is_own_claim(request, reply.row)) reply.row.state = RowState::consumed;
+      if (!is_free(reply.row, request)) return std::move(reply.row);
       if (state_ == State::not_begun) begin();
-      if (take_over(request)) {
-        record_claim(request, HandlerProgress::started);
-        return nullptr;
+      if (take_over(request, reply.row)) {
+        record_claim(request, progress);
+        return std::nullopt;
       }
     }
   }
@@ -132,10 +132,10 @@ bool GuardedTransaction::is_own_claim(const backend::ClaimRequest& request, cons
   return true;
 }
 
-/// Takes over the row in `existing_`, which is free. Returns false if another worker has taken it over first.
-bool GuardedTransaction::take_over(const backend::ClaimRequest& request) {
-  if (!session_.take_over(request, existing_)) return false;
-  if (existing_.state == RowState::consuming) taken_over_.emplace_back(request.business_key);
+/// Takes over a free row. Returns false if another worker has taken it over first.
+bool GuardedTransaction::take_over(const backend::ClaimRequest& request, const backend::ClaimedRow& existing) {
+  if (!session_.take_over(request, existing)) return false;
+  if (existing.state == RowState::consuming) taken_over_.emplace_back(request.business_key);
   return true;
 }
 
@@ -156,14 +156,11 @@ std::vector<std::optional<backend::ClaimedRow>> GuardedTransaction::begin_and_cl
     } else if (replies[i].status == ClaimStatus::exists && !is_free(replies[i].row, requests[i])) {
       existing[i] = std::move(replies[i].row);
     } else {
-      const backend::ClaimedRow* row = claim(requests[i]);
-      if (row != nullptr && row->token != token_.bytes()) {
-        existing[i] = *row;
-        continue;
+      existing[i] = claim(requests[i], HandlerProgress::not_started);
+      if (existing[i] && existing[i]->token == token_.bytes()) {  // the statement above had inserted our claim
+        existing[i].reset();
+        record_claim(requests[i], HandlerProgress::not_started);
       }
-      // The claim is ours: either the statement above had inserted it, or `claim` has just inserted it.
-      if (row != nullptr) record_claim(requests[i], HandlerProgress::not_started);
-      claims_.back().progress = HandlerProgress::not_started;
     }
   }
   return existing;
@@ -175,15 +172,15 @@ void GuardedTransaction::release_savepoint(bool has_claim) {
     return;
   }
   InsertedClaim& claim = claims_.back();
-  const backend::ClosingClaim closing = claim.closing();
+  const backend::ClaimToCommit closing = claim.closing();
   if (!session_.release_savepoint(&closing)) throw transaction_lost(false);
   claim.progress = HandlerProgress::completed;
 }
 
 /// Confirms claims before the commit until the rest fits into one statement. The limit is far below every server's
 /// limit on the size of a statement. Returns the rest.
-std::span<const backend::ClosingClaim> GuardedTransaction::confirm_all_but_last_statement(
-    std::span<const backend::ClosingClaim> claims) {
+std::span<const backend::ClaimToCommit> GuardedTransaction::confirm_all_but_last_statement(
+    std::span<const backend::ClaimToCommit> claims) {
   constexpr std::size_t most_bytes = 256UL * 1024;
   constexpr std::size_t statement_bytes = 1024;
   bool verified = false;
@@ -191,7 +188,7 @@ std::span<const backend::ClosingClaim> GuardedTransaction::confirm_all_but_last_
     std::size_t bytes = 0;
     std::size_t fit = 0;
     for (; fit < claims.size(); ++fit) {
-      const backend::ClosingClaim& each = claims[fit];
+      const backend::ClaimToCommit& each = claims[fit];
       bytes += each.business_key.size() + (each.result ? each.result->size() + statement_bytes : 0);
       if (bytes > most_bytes && fit > 0) break;
     }
@@ -208,14 +205,14 @@ std::span<const backend::ClosingClaim> GuardedTransaction::confirm_all_but_last_
 bool GuardedTransaction::has_ended() noexcept { return !session_.guard_likely_intact() && session_.intact(); }
 
 void GuardedTransaction::commit() {
-  std::vector<backend::ClosingClaim> claims;
+  std::vector<backend::ClaimToCommit> claims;
   claims.reserve(claims_.size());
   const ConsumedMessageTable table(session_);
   for (const InsertedClaim& each : claims_) {
     claims.push_back(each.closing());
     if (each.expires) add_write(table.restart_clock_sql(each.consumer, each.business_key, each.token));
   }
-  std::span<const backend::ClosingClaim> rest;
+  std::span<const backend::ClaimToCommit> rest;
   try {
     rest = confirm_all_but_last_statement(claims);
   } catch (...) {

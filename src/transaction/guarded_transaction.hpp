@@ -36,7 +36,7 @@ struct InsertedClaim {
   bool expires = false;                         ///< The message has a `valid_for`, which counts from the commit.
   std::optional<std::string_view> result = {};  ///< The result that the handler stored; the commit writes it.
 
-  backend::ClosingClaim closing() const {
+  backend::ClaimToCommit closing() const {
     return {consumer, business_key, &token, progress == HandlerProgress::completed, result};
   }
 };
@@ -76,13 +76,13 @@ class GuardedTransaction {
   /// Inserts a claim, or takes over the key's row: an expired lease, or one that is older than `valid_for`. The handler
   /// is assumed to start at once.
   ///
-  /// Without an earlier `begin`, it also begins the transaction, in the same round trip where possible. Returns null if
-  /// the claim is ours, otherwise the existing row; then the transaction may have ended.
+  /// Without an earlier `begin`, it also begins the transaction, in the same round trip where possible. Returns the
+  /// existing row; none if the claim is ours. If there is a row, the transaction may have ended.
   ///
   /// With `waits` false, it does not wait for another transaction that holds the key. Then it returns a row in the
   /// state `consuming` without a lease, and the caller must roll back.
-  backend::ClaimedRow* claim(std::string_view consumer, const Message&, std::string_view content_hash,
-                             bool waits = true);
+  std::optional<backend::ClaimedRow> claim(std::string_view consumer, const Message&, std::string_view content_hash,
+                                           bool waits = true);
 
   /// Begins the transaction and inserts claims whose handlers have not started, in one statement where possible.
   ///
@@ -147,12 +147,12 @@ class GuardedTransaction {
  private:
   enum class State { not_begun, open, committed, rolled_back, in_doubt };
 
-  backend::ClaimedRow* claim(const backend::ClaimRequest&);
+  std::optional<backend::ClaimedRow> claim(const backend::ClaimRequest&, HandlerProgress);
   void record_claim(const backend::ClaimRequest&, HandlerProgress);
-  bool take_over(const backend::ClaimRequest&);
+  bool take_over(const backend::ClaimRequest&, const backend::ClaimedRow&);
   bool has_ended() noexcept;
   bool is_own_claim(const backend::ClaimRequest&, const backend::ClaimedRow&);
-  std::span<const backend::ClosingClaim> confirm_all_but_last_statement(std::span<const backend::ClosingClaim>);
+  std::span<const backend::ClaimToCommit> confirm_all_but_last_statement(std::span<const backend::ClaimToCommit>);
 
   backend::Session& session_;
   std::span<const Token> earlier_;
@@ -161,7 +161,6 @@ class GuardedTransaction {
   bool session_usable_ = true;
   bool guard_lost_ = false;      ///< The handler had ended the transaction.
   bool foreign_commit_ = false;  ///< The handler may have committed SQL of its own after it had ended ours.
-  backend::ClaimedRow existing_;
   std::vector<InsertedClaim> claims_;
   std::vector<InsertedClaim> unconfirmed_claims_;
   std::vector<std::string> writes_;

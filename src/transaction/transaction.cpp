@@ -58,8 +58,8 @@ class Transaction::Impl {
       detail::check_consumer(consumer);
       detail::check_message(message);
       const detail::ContentHash hash(message.content);
-      const backend::ClaimedRow* existing = guarded_.claim(consumer, message, hash.bytes());
-      if (existing != nullptr) return detail::claim_for(*existing, hash.bytes());
+      const auto existing = guarded_.claim(consumer, message, hash.bytes());
+      if (existing) return detail::claim_for(*existing, hash.bytes());
       latest_claim_.emplace(*session_, consumer, message);
       return Claim::claimed;
     } catch (...) {

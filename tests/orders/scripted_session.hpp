@@ -115,10 +115,10 @@ class ScriptedSession final : public backend::Session {
   }
   bool reads_before_insert() const noexcept override { return real_->reads_before_insert(); }
   bool guard_likely_intact() noexcept override { return !lost_ && real_->guard_likely_intact(); }
-  bool confirm(std::span<const backend::ClosingClaim> claims) override {
+  bool confirm(std::span<const backend::ClaimToCommit> claims) override {
     return call([&] { return real_->confirm(claims); });
   }
-  backend::CommitStatus commit(std::span<const backend::ClosingClaim> claims,
+  backend::CommitStatus commit(std::span<const backend::ClaimToCommit> claims,
                                std::span<const std::string> writes) override {
     refuse_lost();
     database_.end_late_commits();
@@ -150,7 +150,7 @@ class ScriptedSession final : public backend::Session {
   void savepoint() override {
     call([&] { real_->savepoint(); });
   }
-  bool release_savepoint(const backend::ClosingClaim* claim) override {
+  bool release_savepoint(const backend::ClaimToCommit* claim) override {
     return call([&] { return real_->release_savepoint(claim); });
   }
   bool rollback_to_savepoint() noexcept override { return survives() && real_->rollback_to_savepoint(); }
@@ -286,7 +286,7 @@ class ScriptedSession final : public backend::Session {
   }
 
   /// The statements of the commit run now, because they refer to strings of the caller. COMMIT runs later.
-  void commit_late(std::span<const backend::ClosingClaim> claims, std::span<const std::string> writes) {
+  void commit_late(std::span<const backend::ClaimToCommit> claims, std::span<const std::string> writes) {
     lost_ = true;
     if (database_.rule() == CommitRule::watches) sqlite3_commit_hook(native(), nullptr, nullptr);
     const bool ours = real_->verify_guard() && real_->confirm(claims);

@@ -32,14 +32,14 @@ class BrokenSession final : public backend::Session {
   bool intact() noexcept override { return false; }
   bool in_transaction() override { unexpected(); }
   bool guard_likely_intact() noexcept override { return false; }
-  bool confirm(std::span<const backend::ClosingClaim>) override { unexpected(); }
-  backend::CommitStatus commit(std::span<const backend::ClosingClaim>, std::span<const std::string>) override {
+  bool confirm(std::span<const backend::ClaimToCommit>) override { unexpected(); }
+  backend::CommitStatus commit(std::span<const backend::ClaimToCommit>, std::span<const std::string>) override {
     unexpected();
   }
   std::optional<std::string> code_of_handler_error() noexcept override { return std::nullopt; }
   bool verify_guard() override { unexpected(); }
   void savepoint() override { unexpected(); }
-  bool release_savepoint(const backend::ClosingClaim*) override { unexpected(); }
+  bool release_savepoint(const backend::ClaimToCommit*) override { unexpected(); }
   bool rollback_to_savepoint() noexcept override { return false; }
   std::size_t execute(const std::string&) override { unexpected(); }
   bool try_run_kept(const backend::KeptStatement&, std::span<const backend::Parameter>) override { unexpected(); }
@@ -57,7 +57,7 @@ class BrokenSession final : public backend::Session {
 TEST_CASE("a claim of a run whose connection broke is known as unconfirmed when it turns up") {
   BrokenSession session;
   GuardedTransaction transaction(session);
-  REQUIRE(transaction.claim("svc", {.business_key = "key"}, "") == nullptr);
+  REQUIRE_FALSE(transaction.claim("svc", {.business_key = "key"}, "").has_value());
   transaction.roll_back();
   ClaimRecovery recovery;
   recovery.collect(transaction);

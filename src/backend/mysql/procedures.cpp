@@ -49,7 +49,7 @@ std::optional<ClaimReply> MysqlSession::call_begin_and_claim(const ClaimRequest&
 
 /// Returns none if nothing was committed. The single statements then find out whether the savepoint or the procedure is
 /// missing.
-std::optional<CommitStatus> MysqlSession::call_confirm_and_commit(MYSQL* db, const ClosingClaim& claim) {
+std::optional<CommitStatus> MysqlSession::call_confirm_and_commit(MYSQL* db, const ClaimToCommit& claim) {
   if (drain(db) != 0) throw_mysql_error(db);
   commit_sent_ = true;
   const unsigned error = run_closing(claim);

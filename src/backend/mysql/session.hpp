@@ -41,8 +41,8 @@ class MysqlSession final : public Session {
   ClaimReply claim(const ClaimRequest&) override;
   std::vector<ClaimReply> begin_and_claim_all(std::span<const ClaimRequest>) override;
   bool guard_likely_intact() noexcept override;
-  bool confirm(std::span<const ClosingClaim>) override;
-  CommitStatus commit(std::span<const ClosingClaim>, std::span<const std::string> writes) override;
+  bool confirm(std::span<const ClaimToCommit>) override;
+  CommitStatus commit(std::span<const ClaimToCommit>, std::span<const std::string> writes) override;
   bool may_have_committed() const noexcept override { return commit_sent_; }
   bool may_have_foreign_commit() const noexcept override;
   std::optional<std::string> code_of_handler_error() noexcept override;
@@ -50,7 +50,7 @@ class MysqlSession final : public Session {
 
   bool verify_guard() override;
   void savepoint() override;
-  bool release_savepoint(const ClosingClaim*) override;
+  bool release_savepoint(const ClaimToCommit*) override;
   bool rollback_to_savepoint() noexcept override;
 
   bool shows_commits_early() const noexcept override { return shows_commits_early_; }
@@ -92,7 +92,7 @@ class MysqlSession final : public Session {
   void prepare_statements();
   void prepare_procedures(const std::string& schema);
   std::optional<ClaimReply> call_begin_and_claim(const ClaimRequest&);
-  std::optional<CommitStatus> call_confirm_and_commit(MYSQL*, const ClosingClaim&);
+  std::optional<CommitStatus> call_confirm_and_commit(MYSQL*, const ClaimToCommit&);
   static ClaimReply take_claim_reply(MysqlStatement& opening);
   std::string closing_sql(const std::string& statements) const;
   std::string existing_sql(const std::string& condition) const;
@@ -102,13 +102,13 @@ class MysqlSession final : public Session {
   std::string opening_sql(std::string_view before_insert) const;
   unsigned try_claim(const ClaimRequest&);
   static std::string_view value_or_null(std::string_view bytes) { return bytes.empty() ? std::string_view() : bytes; }
-  std::vector<Confirmation> confirmations(std::span<const ClosingClaim>) const;
-  std::string closing_statements(std::span<const ClosingClaim>, std::span<const std::string> writes) const;
-  unsigned run_closing(const ClosingClaim&) noexcept;
+  std::vector<Confirmation> confirmations(std::span<const ClaimToCommit>) const;
+  std::string closing_statements(std::span<const ClaimToCommit>, std::span<const std::string> writes) const;
+  unsigned run_closing(const ClaimToCommit&) noexcept;
   void claim_some(bool open, std::span<const ClaimRequest>, std::vector<ClaimReply>&);
   std::vector<MysqlRow> run_claims(bool open, const std::string& insert, std::span<const ClaimRequest>);
   bool runs_on_savepoint(const std::string& sql);
-  CommitStatus commit_in_one_statement(MYSQL*, std::span<const ClosingClaim>, std::span<const std::string> writes);
+  CommitStatus commit_in_one_statement(MYSQL*, std::span<const ClaimToCommit>, std::span<const std::string> writes);
   std::size_t remove_old(const PurgeBatch&, const std::vector<PurgeCandidate>&);
   std::size_t remove_locked(const PurgeBatch&, const std::string& table,
                             const std::vector<std::vector<std::string>>& keys);

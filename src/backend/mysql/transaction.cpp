@@ -25,7 +25,7 @@ std::string changing(std::size_t rows, const std::string& statement) {
 }
 
 /// Whether `closing_` fits: there is one claim, and nothing else to write.
-bool is_usual(std::span<const ClosingClaim> claims, std::span<const std::string> writes) {
+bool is_usual(std::span<const ClaimToCommit> claims, std::span<const std::string> writes) {
   return claims.size() == 1 && !claims[0].confirmed && writes.empty();
 }
 
@@ -77,8 +77,8 @@ std::string MysqlSession::opening_sql(std::string_view before_insert) const {
 /// Returns one statement for all claims of a consumer that have no result, and one for each claim that has a result.
 /// They force the primary key: on a small table the optimizer may choose a scan, which would wait for rows of other
 /// transactions.
-std::vector<MysqlSession::Confirmation> MysqlSession::confirmations(std::span<const ClosingClaim> claims) const {
-  const auto update = [&](const ClosingClaim& claim, const std::string& keys) {
+std::vector<MysqlSession::Confirmation> MysqlSession::confirmations(std::span<const ClaimToCommit> claims) const {
+  const auto update = [&](const ClaimToCommit& claim, const std::string& keys) {
     return fmt::format(
         "UPDATE {} FORCE INDEX (PRIMARY) SET state = 'consumed', result = {} WHERE consumer = {} AND business_key IN "
         "({}) AND attempt_token = {}",
@@ -87,7 +87,7 @@ std::vector<MysqlSession::Confirmation> MysqlSession::confirmations(std::span<co
   };
   std::vector<Confirmation> all;
   for (auto claim = claims.begin(); claim != claims.end();) {
-    const ClosingClaim& first = *claim;
+    const ClaimToCommit& first = *claim;
     std::string keys;
     std::size_t rows = 0;
     for (; claim != claims.end() && claim->consumer == first.consumer; ++claim) {
@@ -104,7 +104,7 @@ std::vector<MysqlSession::Confirmation> MysqlSession::confirmations(std::span<co
 
 /// Returns what a compound statement runs after the release of a savepoint: it confirms the claims, and runs the
 /// statements.
-std::string MysqlSession::closing_statements(std::span<const ClosingClaim> claims,
+std::string MysqlSession::closing_statements(std::span<const ClaimToCommit> claims,
                                              std::span<const std::string> writes) const {
   std::string sql;
   for (const Confirmation& each : confirmations(claims)) sql += changing(each.rows, each.sql);
@@ -112,7 +112,7 @@ std::string MysqlSession::closing_statements(std::span<const ClosingClaim> claim
   return sql;
 }
 
-bool MysqlSession::confirm(std::span<const ClosingClaim> claims) {
+bool MysqlSession::confirm(std::span<const ClaimToCommit> claims) {
   MYSQL* db = connection();
   for (const Confirmation& each : confirmations(claims)) {
     exec(db, each.sql);
@@ -125,7 +125,7 @@ std::string MysqlSession::closing_sql(const std::string& statements) const {
   return compound(fmt::format("RELEASE SAVEPOINT {}{}; COMMIT; {}", guard_, statements, end_guard_));
 }
 
-CommitStatus MysqlSession::commit(std::span<const ClosingClaim> claims, std::span<const std::string> writes) {
+CommitStatus MysqlSession::commit(std::span<const ClaimToCommit> claims, std::span<const std::string> writes) {
   MYSQL* db = native();
   if (db == nullptr || !is_configured_connection(db)) return CommitStatus::not_ours;
   if (db->status != MYSQL_STATUS_READY) return CommitStatus::not_ours;  // a result that the handler has not read
@@ -148,7 +148,7 @@ CommitStatus MysqlSession::commit(std::span<const ClosingClaim> claims, std::spa
   return CommitStatus::committed;
 }
 
-CommitStatus MysqlSession::commit_in_one_statement(MYSQL* db, std::span<const ClosingClaim> claims,
+CommitStatus MysqlSession::commit_in_one_statement(MYSQL* db, std::span<const ClaimToCommit> claims,
                                                    std::span<const std::string> writes) {
   if (drain(db) != 0) throw_mysql_error(db);
   commit_sent_ = true;
@@ -163,7 +163,7 @@ CommitStatus MysqlSession::commit_in_one_statement(MYSQL* db, std::span<const Cl
 }
 
 /// Closes a transaction that has one claim and nothing else to write.
-unsigned MysqlSession::run_closing(const ClosingClaim& claim) noexcept {
+unsigned MysqlSession::run_closing(const ClaimToCommit& claim) noexcept {
   return closing_.try_run(
       std::array{claim.result.value_or(std::string_view()), claim.consumer, claim.business_key, claim.token->bytes()});
 }
@@ -245,7 +245,7 @@ bool MysqlSession::verify_guard() {
 
 void MysqlSession::savepoint() { exec(connection(), "SAVEPOINT " + step_); }
 
-bool MysqlSession::release_savepoint(const ClosingClaim* claim) {
+bool MysqlSession::release_savepoint(const ClaimToCommit* claim) {
   const std::string release = "RELEASE SAVEPOINT " + step_;
   if (claim == nullptr) return runs_on_savepoint(release);
   if (in_one_statement()) return runs_on_savepoint(compound(release + closing_statements({claim, 1}, {})));

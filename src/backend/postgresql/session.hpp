@@ -45,8 +45,8 @@ class PostgresqlSession final : public Session {
   std::vector<ClaimReply> begin_and_claim_all(std::span<const ClaimRequest>) override;
   bool keeps_statements() const noexcept override { return pooled_ && is_direct_; }
   bool guard_likely_intact() noexcept override;
-  bool confirm(std::span<const ClosingClaim>) override;
-  CommitStatus commit(std::span<const ClosingClaim>, std::span<const std::string> writes) override;
+  bool confirm(std::span<const ClaimToCommit>) override;
+  CommitStatus commit(std::span<const ClaimToCommit>, std::span<const std::string> writes) override;
   bool may_have_committed() const noexcept override { return may_have_committed_; }
   bool may_have_foreign_commit() const noexcept override { return pooled_ && watched_foreign_commit(native()); }
   std::optional<std::string> code_of_handler_error() noexcept override;
@@ -54,7 +54,7 @@ class PostgresqlSession final : public Session {
 
   bool verify_guard() override;
   void savepoint() override;
-  bool release_savepoint(const ClosingClaim*) override;
+  bool release_savepoint(const ClaimToCommit*) override;
   bool rollback_to_savepoint() noexcept override;
 
   std::size_t execute(const std::string& sql) override;
@@ -83,12 +83,12 @@ class PostgresqlSession final : public Session {
   std::string begin_sql() const { return refuses_writes_ ? "BEGIN READ WRITE" : "BEGIN"; }
   void require_begun(const std::vector<PostgresqlResult>&) const;
   PostgresqlResult change_with(const std::string& sql);
-  std::string store_sql(const ClosingClaim&) const;
+  std::string store_sql(const ClaimToCommit&) const;
   std::vector<PostgresqlResult> run(const std::function<void(PostgresqlPipeline&)>& fill);
   PostgresqlResult run_on_savepoint(const std::string& sql);
   bool runs_on_savepoint(const std::string& sql);
-  void allow_commit(PostgresqlPipeline&, std::span<const ClosingClaim>, bool gives_role_back) const;
-  void add_if_there(PostgresqlPipeline&, std::string_view columns, std::span<const ClosingClaim>) const;
+  void allow_commit(PostgresqlPipeline&, std::span<const ClaimToCommit>, bool gives_role_back) const;
+  void add_if_there(PostgresqlPipeline&, std::string_view columns, std::span<const ClaimToCommit>) const;
   PostgresqlResult open_with(const std::function<void(PostgresqlPipeline&)>& add_claim, bool waits = true);
   std::vector<PostgresqlResult> ask_existing(const ClaimRequest&, bool then_roll_back);
   std::optional<ClaimedRow> existing_in(const std::vector<PostgresqlResult>&, std::size_t sent);

@@ -68,13 +68,13 @@ void PostgresqlSession::begin() {
 
 /// Returns a statement that writes only the result: until now, the trigger has refused to commit the claim. Texts are
 /// sent as hexadecimal digits, which mean the same bytes under every client_encoding that the handler may have set.
-std::string PostgresqlSession::store_sql(const ClosingClaim& claim) const {
+std::string PostgresqlSession::store_sql(const ClaimToCommit& claim) const {
   return fmt::format("UPDATE {} SET result = {} WHERE {}", table_, dialect().bytes(*claim.result),
                      dialect().is_key(claim.consumer, claim.business_key));
 }
 
 /// Allows the trigger to commit the claims if all of them are still there. A handler can have deleted its own claim.
-void PostgresqlSession::allow_commit(PostgresqlPipeline& pipeline, std::span<const ClosingClaim> claims,
+void PostgresqlSession::allow_commit(PostgresqlPipeline& pipeline, std::span<const ClaimToCommit> claims,
                                      bool gives_role_back) const {
   if (claims.empty()) return;
   if (gives_role_back) {  // deferred triggers of the user run with the handler's role
@@ -95,10 +95,10 @@ void PostgresqlSession::allow_commit(PostgresqlPipeline& pipeline, std::span<con
 
 /// Adds a statement that selects these columns if all claims are there, and otherwise no row. $1 is the token.
 void PostgresqlSession::add_if_there(PostgresqlPipeline& pipeline, std::string_view columns,
-                                     std::span<const ClosingClaim> claims) const {
+                                     std::span<const ClaimToCommit> claims) const {
   std::vector<std::string_view> consumers;
   std::vector<std::string_view> keys;
-  for (const ClosingClaim& each : claims) {
+  for (const ClaimToCommit& each : claims) {
     consumers.push_back(each.consumer);
     keys.push_back(each.business_key);
   }
@@ -114,8 +114,8 @@ void PostgresqlSession::add_if_there(PostgresqlPipeline& pipeline, std::string_v
   pipeline.add(sql.c_str(), std::array<PostgresqlValue, 3>{token, consumer_array, key_array});
 }
 
-bool PostgresqlSession::confirm(std::span<const ClosingClaim> claims) {
-  for (const ClosingClaim& each : claims) {
+bool PostgresqlSession::confirm(std::span<const ClaimToCommit> claims) {
+  for (const ClaimToCommit& each : claims) {
     if (each.result && !changed_one(exec(connection(), store_sql(each)))) return false;
   }
   if (claims.empty()) return true;
@@ -128,7 +128,7 @@ bool PostgresqlSession::confirm(std::span<const ClosingClaim> claims) {
   return PQntuples(found.back().get()) == 1;
 }
 
-CommitStatus PostgresqlSession::commit(std::span<const ClosingClaim> claims, std::span<const std::string> writes) {
+CommitStatus PostgresqlSession::commit(std::span<const ClaimToCommit> claims, std::span<const std::string> writes) {
   PGconn* pg = native();
   // In an aborted transaction, COMMIT would roll back without an error.
   if (pg == nullptr || PQtransactionStatus(pg) != PQTRANS_INTRANS) return CommitStatus::not_ours;
@@ -139,7 +139,7 @@ CommitStatus PostgresqlSession::commit(std::span<const ClosingClaim> claims, std
   const auto replies = run([&](PostgresqlPipeline& pipeline) {
     add(pipeline, release_);
     if (takes_role) add(pipeline, own_role_);
-    for (const ClosingClaim& each : claims) {
+    for (const ClaimToCommit& each : claims) {
       if (!each.result) continue;
       pipeline.add(store_sql(each).c_str());
       ++sent;
@@ -230,7 +230,7 @@ bool PostgresqlSession::verify_guard() {
 
 void PostgresqlSession::savepoint() { exec(connection(), "SAVEPOINT " + step_); }
 
-bool PostgresqlSession::release_savepoint(const ClosingClaim* claim) {
+bool PostgresqlSession::release_savepoint(const ClaimToCommit* claim) {
   const std::string release = "RELEASE SAVEPOINT " + step_;
   if (claim == nullptr) return runs_on_savepoint(release);
   // A handler that has deleted its own claim must not fail the others of its batch, nor must one that has taken a role.

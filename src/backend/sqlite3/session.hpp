@@ -46,8 +46,8 @@ class Sqlite3Session final : public Session {
   void begin() override;
   ClaimReply claim(const ClaimRequest&) override;
   bool guard_likely_intact() noexcept override;
-  bool confirm(std::span<const ClosingClaim>) override;
-  CommitStatus commit(std::span<const ClosingClaim>, std::span<const std::string> writes) override;
+  bool confirm(std::span<const ClaimToCommit>) override;
+  CommitStatus commit(std::span<const ClaimToCommit>, std::span<const std::string> writes) override;
   bool may_be_broken() const noexcept override { return true; }
   std::optional<std::string> code_of_handler_error() noexcept override;
   RollbackStatus roll_back() noexcept override;
@@ -55,7 +55,7 @@ class Sqlite3Session final : public Session {
 
   bool verify_guard() override;
   void savepoint() override;
-  bool release_savepoint(const ClosingClaim*) override;
+  bool release_savepoint(const ClaimToCommit*) override;
   bool rollback_to_savepoint() noexcept override;
 
   std::size_t execute(const std::string& sql) override;
@@ -132,7 +132,7 @@ class Sqlite3Session final : public Session {
   void note_broken(int result) noexcept;
   ClaimReply insert_claim(const ClaimRequest&);
   bool guard_is_there(::sqlite3*) noexcept;
-  bool is_there(const ClosingClaim&);
+  bool is_there(const ClaimToCommit&);
   std::optional<ClaimedRow> read_existing(const ClaimRequest&);
   bool try_roll_back() noexcept;
   std::vector<PurgeCandidate> find_old(const PurgeBatch&);

@@ -190,7 +190,7 @@ bool Sqlite3Session::guard_likely_intact() noexcept {
 }
 
 /// Whether the claim is still there. A handler can have deleted it.
-bool Sqlite3Session::is_there(const ClosingClaim& claim) {
+bool Sqlite3Session::is_there(const ClaimToCommit& claim) {
   const auto select = statement(is_there_, is_there_sql);
   select->bind_text(1, claim.consumer);
   select->bind_text(2, claim.business_key);
@@ -202,8 +202,8 @@ bool Sqlite3Session::is_there(const ClosingClaim& claim) {
 
 /// A claim that was inserted as `consumed` needs only its result. It is looked for only if a handler can have deleted
 /// it, because this costs a tenth of the work for a message.
-bool Sqlite3Session::confirm(std::span<const ClosingClaim> claims) {
-  for (const ClosingClaim& claim : claims) {
+bool Sqlite3Session::confirm(std::span<const ClaimToCommit> claims) {
+  for (const ClaimToCommit& claim : claims) {
     if (!claim.result && (initial_state_ == InitialState::consumed || claim.confirmed)) {
       if ((!pooled_ || may_delete_claims_) && !is_there(claim)) return false;
       continue;
@@ -223,7 +223,7 @@ bool Sqlite3Session::confirm(std::span<const ClosingClaim> claims) {
   return true;
 }
 
-CommitStatus Sqlite3Session::commit(std::span<const ClosingClaim> claims, std::span<const std::string> writes) {
+CommitStatus Sqlite3Session::commit(std::span<const ClaimToCommit> claims, std::span<const std::string> writes) {
   ::sqlite3* db = native();
   if (db == nullptr || sqlite3_get_autocommit(db) != 0) return CommitStatus::not_ours;
   const auto undo = statement(roll_back_, roll_back_sql);  // prepare it now: there may be no memory later
@@ -288,7 +288,7 @@ bool Sqlite3Session::verify_guard() {
 
 void Sqlite3Session::savepoint() { Sqlite3Statement(connection(), "SAVEPOINT " + step_).run(); }
 
-bool Sqlite3Session::release_savepoint(const ClosingClaim* claim) {
+bool Sqlite3Session::release_savepoint(const ClaimToCommit* claim) {
   ::sqlite3* db = native();
   if (db == nullptr || (pooled_ && !guard_is_there(db)) || !try_sqlite3_exec(db, "RELEASE " + step_)) return false;
   return claim == nullptr || confirm({claim, 1});

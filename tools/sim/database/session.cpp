@@ -82,13 +82,13 @@ class SimSession final : public Session {
   }
   bool guard_likely_intact() noexcept override { return !server_.is_lost() && server_.is_usable(); }
 
-  bool confirm(std::span<const ClosingClaim> claims) override {
+  bool confirm(std::span<const ClaimToCommit> claims) override {
     bool all = true;
     server_.call([&] { all = confirm_now(claims); });
     return all;
   }
 
-  CommitStatus commit(std::span<const ClosingClaim> claims, std::span<const std::string> writes) override {
+  CommitStatus commit(std::span<const ClaimToCommit> claims, std::span<const std::string> writes) override {
     auto status = CommitStatus::not_ours;
     server_.call(
         [&] {
@@ -134,7 +134,7 @@ class SimSession final : public Session {
   void savepoint() override {
     server_.call([&] { server_.set_savepoint(step_); });
   }
-  bool release_savepoint(const ClosingClaim* claim) override {
+  bool release_savepoint(const ClaimToCommit* claim) override {
     bool released = false;
     server_.call([&] { released = server_.release_savepoint(step_) && (claim == nullptr || confirm_now({claim, 1})); });
     return released;
@@ -251,8 +251,8 @@ class SimSession final : public Session {
     return existing;
   }
 
-  bool confirm_now(std::span<const ClosingClaim> claims) {
-    for (const ClosingClaim& claim : claims) {
+  bool confirm_now(std::span<const ClaimToCommit> claims) {
+    for (const ClaimToCommit& claim : claims) {
       const Value result = claim.result ? blob(*claim.result) : Value();
       if (server_.run(confirm_sql,
                       {text(claim.consumer), text(claim.business_key), blob(claim.token->bytes()), result}) != 1) {
