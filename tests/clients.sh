@@ -152,7 +152,7 @@ be_a_victim() {
 }
 
 # On SQLite the transaction has the lock before the handler runs. So a trigger makes the handler's last statement fail.
-meet_busy() { # CLASS: the class of the error, as the observer gets it
+meet_busy() { # CLASS: the class of the error, as the listener gets it
   sql "create trigger busy after insert on t_event begin select busy_once(); end"
   LD_PRELOAD=$busy_once ASAN_OPTIONS=${ASAN_OPTIONS:-}:verify_asan_link_order=0 service order5 ||
     fail "the service failed because of SQLITE_BUSY"

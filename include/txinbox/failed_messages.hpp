@@ -37,9 +37,9 @@ struct FailedMessage {
   int attempts = 0;                             ///< How many deliveries failed since the last retry.
   int crashes = 0;                              ///< How many of these `attempts` ended because their process crashed.
   std::string first_error;                      ///< The class of the first error, see `error_class`.
-  std::optional<DatabaseTime> first_failed_at;  ///< The time of the first failure. A retry does not change it.
+  std::optional<DatabaseTime> first_failed_at;  ///< The first failure; none if none is known. A retry keeps it.
   std::string last_error;                       ///< The class of the last error.
-  std::optional<DatabaseTime> last_failed_at;   ///< The time of the last failure.
+  std::optional<DatabaseTime> last_failed_at;   ///< The last failure; none if none is known.
   std::chrono::seconds age{0};                  ///< The time since the last failure.
   std::string error_text;                       ///< Empty unless `keep_error_text` was set.
   std::optional<std::string> payload;           ///< Filled if `FailedFilter::payloads` is set and a payload was stored.

@@ -9,6 +9,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 
@@ -92,8 +93,8 @@ consteval bool takes_deliveries() {
   }
 }
 
-/// The kind of handler that a callable can become. A callable that fits no kind becomes the handler of one delivery.
-/// The compiler's message then says what a handler takes.
+/// Whether a callable becomes this kind of handler. A callable that fits no kind becomes the handler of one delivery,
+/// so that the compiler's message says what a handler takes.
 template <class F, class... More>
 inline constexpr bool is_meant = true;
 template <class F>
@@ -203,6 +204,8 @@ using BatchHandler = detail::BasicHandler<const detail::HandlerConnection, std::
 ///     consumer.consume_batch(messages, [](soci::session&, Delivery&) {});            // for each message
 ///     consumer.consume_batch(messages, [](soci::session&, std::span<Delivery>) {});  // for all new messages at once
 ///     consumer.consume_batch(messages, {at_once, each});                             // both
+///
+/// The conversion copies the function. For many calls, keep one `BatchHandlers`.
 class BatchHandlers {
  public:
   /// Makes empty handlers. Consumers refuse them.

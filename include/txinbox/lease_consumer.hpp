@@ -157,10 +157,9 @@ class LeaseConsumer {
   ///
   /// @transaction one of its own for each step; none while the handler runs.
   /// @blocking    the sum of: `retry.max_elapsed` and one more run, for the claim; the same for the completion;
-  ///              `claim_wait`;
-  ///              the handler's own time; a renewal by the heartbeat that is still running when the handler ends. That
-  ///              renewal takes at most the longest of `connect_timeout`, `statement_timeout` plus 5 s, and
-  ///              `lock_timeout` plus 5 s.
+  ///              `claim_wait`; the handler's own time; a renewal by the heartbeat that is still running when the
+  ///              handler ends. That renewal takes at most the longest of `connect_timeout`, `statement_timeout` plus
+  ///              5 s, and `lock_timeout` plus 5 s.
   /// @errors      after any error, do not acknowledge: `action_for` says what to do.
   /// - What the handler threw.
   /// - `Error` lease_lost if another worker has taken the key over before the completion: the handler ran, and nothing

@@ -217,7 +217,8 @@ class FunctionListener final : public Listener {
 ///     auto log = txinbox::on_event([](const txinbox::Event& event) { std::clog << to_string(event.type) << '\n'; });
 ///     txinbox::TxConsumer consumer(pool, "order-service", {.listeners = {log}});
 ///
-/// Of an empty `std::function` it makes null, which consumers refuse.
+/// Of an empty `std::function` it makes null. Whoever gets null in `Listeners` throws `Error` invalid_argument. A
+/// function with a parameter `const auto&` must compile for all three events: name the type of the event.
 ///
 /// @threads as `Listener`: several threads may call the function at the same time.
 template <class F>

@@ -46,7 +46,7 @@ struct MetricsOptions {
 ///     txinbox::run(source, consumer, message_of, handler, {.listeners = {metrics}});
 ///
 /// docs/operations/watching.md lists what it counts. It never stores or shows a business key. It allocates memory only
-/// for the first event of a consumer, a source, an outcome or an error class.
+/// for the first event of a consumer, a source, an outcome, a reason or an error class.
 ///
 /// The counts of several relays are summed. But `txinbox_relay_parts` is that of the relay whose number has changed
 /// last.

@@ -5,7 +5,6 @@
 
 #include <chrono>
 #include <cstddef>
-#include <exception>
 #include <functional>
 #include <memory>
 #include <span>

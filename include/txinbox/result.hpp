@@ -14,9 +14,9 @@
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 
-/// The answer to a claim: whether this transaction got the key, and if not, why not.
+/// The answer to a claim of a `Transaction` or of a `LeaseStore`: whether the caller got the key, and if not, why not.
 enum class Claim {
-  claimed,           ///< The key is ours if this transaction commits. Run the business SQL.
+  claimed,           ///< The caller has the key: until its lease expires or, with a `Transaction`, if it commits.
   already_consumed,  ///< An earlier delivery of this key was committed.
   conflict,          ///< The row of this key has other content.
   in_progress,       ///< Another worker has a lease on the key.

@@ -5,7 +5,6 @@
 
 #include <chrono>
 #include <cstddef>
-#include <functional>
 #include <memory>
 #include <stop_token>
 #include <string>
@@ -33,7 +32,7 @@ enum class Purgeable {
   consumed,  ///< Rows of `txinbox_consumed_message` in the state consumed, by the time at which the message was
              ///< consumed. Rows that are consuming, parked, torn or discarded stay.
   failed,  ///< Rows of `txinbox_failed_message`, by the time of the message's last failure. A message that is parked or
-           ///< torn keeps its row. Also markers of attempts (`count_starts`) that began longer ago and never ended,
+           ///< torn keeps its row. Also markers of attempts (`count_starts`) that are as old and never ended,
            ///< if the message has no failure.
   conflicts,  ///< Records of conflicting contents, `txinbox_conflicting_message`, by the time of the last delivery.
 };
@@ -83,8 +82,8 @@ struct PurgeOptions {
 /// Removes the rows that are older than `older_than`, in batches. Each batch commits. `PurgeOptions::what` says which
 /// rows.
 ///
-/// A message whose row was removed runs again if it is delivered again. So `older_than` must be longer than the longest
-/// time after which a message can be delivered again, by the broker or by hand. It has no default. See
+/// A message whose consumed row was removed runs again if it is delivered again. So `older_than` must be longer than
+/// the longest time after which a message can be delivered again, by the broker or by hand. It has no default. See
 /// docs/operations/retention.md.
 ///
 /// A row that a consumer holds at that moment stays for the next purge. Any number of purges may run at once.

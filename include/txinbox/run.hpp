@@ -6,7 +6,6 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <exception>
 #include <functional>
 #include <optional>
 #include <stop_token>
@@ -132,8 +131,7 @@ struct RunSummary {
 /// duplicates, which the inbox answers, and never a loss.
 ///
 /// - `redeliver`: the message stays here and runs again after a wait. Its lane also waits (`Ordering`), but other lanes
-/// do
-///   not. `run` still polls the broker, so the broker does not take the messages back.
+///   do not. `run` still polls the broker, so the broker does not take the messages back.
 /// - `dead_letter`: the message goes to the dead-letter queue. Its lane does not wait.
 /// - `stop`: `run` ends, and throws the error.
 /// - If the database cannot be used, everything waits and nothing is lost. After an error of the environment, such as a

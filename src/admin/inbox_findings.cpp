@@ -84,8 +84,9 @@ class Reader {
       const auto kept = shorter(note.retention, for_all);
       if (consumer.empty() || !note.oldest_duplicate || !kept || *kept >= 2 * *note.oldest_duplicate) continue;
       add(Severity::warning, subject_of(consumer),
-          fmt::format("a duplicate came {} after its original (at {} UTC), and the last purge kept rows for {}",
-                      text_of(*note.oldest_duplicate), utc_text(note.oldest_duplicate_at.value_or(DatabaseTime())),
+          fmt::format("a duplicate came {} after its original{}, and the last purge kept rows for {}",
+                      text_of(*note.oldest_duplicate),
+                      note.oldest_duplicate_at ? fmt::format(" (at {} UTC)", utc_text(*note.oldest_duplicate_at)) : "",
                       text_of(*kept)),
           fmt::format("purge with --older-than {}h or more: a duplicate whose row is gone runs again",
                       2 * *note.oldest_duplicate / 1h + 1));

@@ -12,7 +12,7 @@ TXINBOX_NAMESPACE_BEGIN
 namespace detail {
 namespace {
 
-/// Reads numbers and the characters between them. After the first one that is missing, it is not valid.
+/// Reads numbers and the characters between them. If one is missing, `is_valid_to_the_end` returns false.
 class Reader {
  public:
   explicit Reader(std::string_view text) : text_(text) {}
@@ -66,7 +66,7 @@ std::optional<DatabaseTime> parse_utc(std::string_view text) {
   const seconds s(reader.number(2));
   const microseconds fraction(reader.fraction());
   const year_month_day date{year(y), month(static_cast<unsigned>(m)), day(static_cast<unsigned>(d))};
-  if (!reader.is_valid_to_the_end() || !date.ok() || h >= days(1) || min >= hours(1) || s > minutes(1)) {
+  if (!reader.is_valid_to_the_end() || !date.ok() || h >= days(1) || min >= hours(1) || s >= minutes(1)) {
     return std::nullopt;
   }
   return sys_days(date) + h + min + s + fraction;

@@ -80,7 +80,8 @@ std::vector<Result> TxConsumerAccess::consume_batch(TxConsumer& consumer, std::s
                                                     const BatchHandlers& handlers, OnFailure on_failure) {
   refuse_empty(handlers);
   const bool has_each = handlers.each() != nullptr;
-  const Handler one = has_each ? *handlers.each() : HandlerOfOne{*handlers.at_once()};
+  const Handler at_once_for_one = has_each ? Handler() : Handler(HandlerOfOne{*handlers.at_once()});
+  const Handler& one = has_each ? *handlers.each() : at_once_for_one;
   ConsumerContext& context = *consumer.impl_;
   if (context.options.count_starts) return consume_sequentially(context, messages, one, on_failure);
   const HandlersOfBatch code{.one = one, .at_once = handlers.at_once(), .one_isolates = has_each};

@@ -1,13 +1,37 @@
 #include "metrics/run_metrics.hpp"
 
-#include <utility>
+#include "base/utf8.hpp"
 
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace detail {
 
+namespace {
+
+/// A label must be UTF-8. Text that is not would make the whole page unreadable.
+std::string_view label_of(std::string_view name) {
+  return find_invalid_utf8(name) == std::string_view::npos ? name : std::string_view("other");
+}
+
+template <class Map>
+void count_reason(Map& reasons, std::string_view reason) {
+  if (const auto found = reasons.find(reason); found != reasons.end()) {
+    ++found->second;
+  } else {
+    reasons.emplace(reason, 1);
+  }
+}
+
+}  // namespace
+
+RunMetrics::Counts& RunMetrics::counts_of(const RunEvent& event) {
+  const std::pair name(label_of(event.source), label_of(event.consumer));
+  if (const auto found = counts_.find(name); found != counts_.end()) return found->second;
+  return counts_[{std::string(name.first), std::string(name.second)}];
+}
+
 void RunMetrics::count(const RunEvent& event) {
-  Counts& counts = counts_[{std::string(event.source), std::string(event.consumer)}];
+  Counts& counts = counts_of(event);
   switch (event.type) {
     case RunEventType::settled:
       counts.settled += event.count;
@@ -16,7 +40,7 @@ void RunMetrics::count(const RunEvent& event) {
       ++counts.retries;
       break;
     case RunEventType::dead_letter:
-      ++counts.dead_letters[std::string(event.reason)];
+      count_reason(counts.dead_letters, label_of(event.reason));
       break;
     case RunEventType::dead_letter_failed:
       ++counts.dead_letter_failures;

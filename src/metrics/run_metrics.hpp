@@ -35,12 +35,22 @@ class RunMetrics {
     std::optional<SourceStatus> status = {};
   };
 
+  Counts& counts_of(const RunEvent&);
+
   template <class ValueOf>
   void write_all(MetricsText&, std::string_view name, std::string_view type, std::string_view help,
                  const ValueOf&) const;
   void write_dead_letters(MetricsText&) const;
 
-  std::map<std::pair<std::string, std::string>, Counts> counts_;  ///< By source and consumer.
+  /// Compares the names of a source and a consumer without copies of them.
+  struct Less {
+    using is_transparent = void;
+    bool operator()(const auto& a, const auto& b) const {
+      return std::pair<std::string_view, std::string_view>(a) < std::pair<std::string_view, std::string_view>(b);
+    }
+  };
+
+  std::map<std::pair<std::string, std::string>, Counts, Less> counts_;  ///< By source and consumer.
 };
 
 }  // namespace detail

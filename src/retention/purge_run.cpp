@@ -54,6 +54,7 @@ void check(const PurgeOptions& options) {
     refuse("PurgeOptions::duty must be above 0 and at most 1, which never rests");
   }
   check(options.retry);
+  check(options.listeners);
 }
 
 PurgeRun::PurgeRun(SessionProvider& source, std::chrono::seconds older_than, const PurgeOptions& options)

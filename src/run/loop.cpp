@@ -37,6 +37,7 @@ void check(const RunOptions& options) {
   // A time point of the clock, in nanoseconds, ends after 292 years.
   require(!options.idle_exit || (*options.idle_exit >= 0ms && *options.idle_exit <= std::chrono::days(100'000)),
           "RunOptions::idle_exit must be from zero to 100,000 days");
+  detail::check(options.listeners);
 }
 
 milliseconds until(Scheduler::Time time) {

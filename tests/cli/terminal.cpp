@@ -157,7 +157,7 @@ TEST_CASE("status folds its tables on a terminal that is not wide enough, and sh
   const std::string text = on_terminal({"status"}, orders.db.url(), 60);
   const auto tables = text.find("\n\n");
   CHECK(widest(text.substr(tables)) <= 60);
-  for (const char* column : {"CONSUMED", "RUN OUT", "DISCARDED", "PURGED (UTC)", "RETENTION"}) {
+  for (const char* column : {"CONSUMED", "EXPIRED", "DISCARDED", "PURGED (UTC)", "RETENTION"}) {
     CHECK(text.find(column) != std::string::npos);
   }
   CHECK(text.find("…") == std::string::npos);

@@ -24,14 +24,14 @@ void serve(const char* url, const std::stop_token& stop, LineWriter& lines) {
   txinbox::Pool pool = txinbox::open_pool(url, {.connections = 10});
   txinbox::Pool busy = txinbox::open_pool(url, {.connections = 1, .acquire_timeout = 10min});
   const auto in_use = busy.acquire();
-  const txinbox::Purger purger(
-      pool, 1h,
-      {.interval = 1ms,
-       .purge = {
-           .consumer = "old", .batch_size = 50, .stop = stop, .listeners = {on_event([&](const txinbox::Event& event) {
-                                                                if (event.type == txinbox::EventType::purged)
-                                                                  lines.write("purged");
-                                                              })}}});
+  const txinbox::Purger purger(pool, 1h,
+                               {.interval = 1ms,
+                                .purge = {.consumer = "old",
+                                          .batch_size = 50,
+                                          .stop = stop,
+                                          .listeners = {txinbox::on_event([&](const txinbox::Event& event) {
+                                            if (event.type == txinbox::EventType::purged) lines.write("purged");
+                                          })}}});
   Workers workers(pool, stop, lines);
   Workers without_connection(busy, stop, lines);
   std::vector<std::jthread> threads;

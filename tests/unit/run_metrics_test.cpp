@@ -55,5 +55,13 @@ TEST_CASE("the metrics of run count what happens at the broker") {
   CHECK(text.value("txinbox_source_reconnects_total", orders) == 1);
 }
 
+TEST_CASE("a name or a reason that is not UTF-8 does not make the page unreadable") {
+  Metrics metrics;
+  metrics.on_run_event({.type = RunEventType::dead_letter, .source = "\xff", .consumer = "orders", .reason = "\xfe"});
+  const PrometheusText text(metrics.text());
+  CHECK(text.value("txinbox_source_dead_letters_total",
+                   {{"consumer", "orders"}, {"source", "other"}, {"reason", "other"}}) == 1);
+}
+
 }  // namespace
 }  // namespace txinbox::test

@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <chrono>
-#include <cstdint>
 #include <memory>
 #include <utility>
 #include <vector>

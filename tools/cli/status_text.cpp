@@ -42,7 +42,7 @@ std::string time_or_none(const std::optional<Duration>& time) {
 
 std::string counts(const InboxStatus& status, const std::optional<Rates>& now, std::size_t columns) {
   Rows rows{{"CONSUMER", "CONSUMED", "A SECOND", "NOW", "DUPLICATES", "CONFLICTS", "FAILED", "PARKED", "DISCARDED",
-             "LEASES", "RUN OUT"}};
+             "LEASES", "EXPIRED"}};
   for (const auto& c : status.consumers) {
     const auto rate_now = rate_of(now, c.consumer);
     rows.push_back({c.consumer, number(c.consumed), rate(in_last_minute(c)), rate_now ? rate(*rate_now) : "-",

@@ -27,7 +27,7 @@ Message body_is_key(const Incoming& in) { return {.business_key = in.body.size()
 /// A consumer of a queue, and what its source reported.
 struct Service {
   explicit Service(const std::string& queue) : source(open_rabbitmq(RabbitMqBroker::options(queue))) {
-    options.listeners = {on_event([this](const RunEvent& event) {
+    options.listeners = {txinbox::on_event([this](const RunEvent& event) {
       if (event.type == RunEventType::dead_letter_failed) ++refused;
       if (event.type == RunEventType::source && event.source_event->type == SourceEventType::disconnected)
         ++disconnected;

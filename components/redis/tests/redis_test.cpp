@@ -50,8 +50,8 @@ TEST_CASE("a URL contains the options, and an invalid part is refused") {
 
 TEST_CASE("options that need the tables of the database are refused with a store") {
   const auto store = open_redis("redis://localhost");
-  CHECK(thrown_by([&] { LeaseConsumer(store, "svc", {.count_starts = true}); }) == "invalid_argument");
-  CHECK(thrown_by([&] { LeaseConsumer(store, "svc", {.keep_error_text = true}); }) == "invalid_argument");
+  CHECK(thrown_by([&] { LeaseConsumer(store, "svc", {}, {.count_starts = true}); }) == "invalid_argument");
+  CHECK(thrown_by([&] { LeaseConsumer(store, "svc", {}, {.keep_error_text = true}); }) == "invalid_argument");
   CHECK(thrown_by([&] { LeaseConsumer(std::shared_ptr<LeaseStore>(), "svc"); }) == "invalid_argument");
 }
 

@@ -154,8 +154,12 @@ TEST_CASE("listeners see an end in the reverse order, and their exceptions are i
 TEST_CASE("a null listener is refused") {
   const EffectDatabase db;
   Pool pool = db.pool(1);
-  for (const auto& make : {std::function<void()>([&] { TxConsumer(pool, "svc", {.listeners = {nullptr}}); }),
-                           {[&] { LeaseConsumer(pool, "svc", {}, {.listeners = {nullptr}}); }}}) {
+  for (const auto& make :
+       {std::function<void()>([&] { TxConsumer(pool, "svc", {.listeners = {nullptr}}); }),
+        {[&] { LeaseConsumer(pool, "svc", {}, {.listeners = {nullptr}}); }},
+        {[&] { purge(pool.acquire(), std::chrono::hours(1), {.listeners = {nullptr}}); }},
+        {[&] { Purger(pool, std::chrono::hours(1), {.purge = {.listeners = {nullptr}}}); }},
+        {[&] { OutboxRelay(pool, [](auto) { return std::vector<PublishResult>(); }, {.listeners = {nullptr}}); }}}) {
     CHECK(thrown_by(make) == "invalid_argument");
   }
 }

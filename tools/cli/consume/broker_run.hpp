@@ -33,7 +33,7 @@ class BrokerRun {
   BrokerRun(const ConsumeOptions& options, const Script& script, const MessageReader& messages, StopSignals& signals)
       : options_(options), script_(script), messages_(messages), signals_(signals) {}
 
-  /// The listener of the consumer. The workers call it.
+  /// Counts an event of the consumer. The workers call it.
   void operator()(const Event& event);
 
   /// Runs until a signal comes, the source is idle, or an error prevents all further consumption. Then it prints the

@@ -214,7 +214,7 @@ struct GuardOptions {
 /// | the first request with the key | the handler's |
 /// | the same request again | the stored answer, and `Idempotent-Replayed: true` |
 /// | another request with the key | 422 |
-/// | the first request is still running | 409 with Retry-After, after the consumer's `claim_wait` or `wait` |
+/// | the first request is still running | 409 with Retry-After, after the consumer's `claim_wait` |
 /// | the handler throws `Refusal` | its response; the SQL is rolled back; the response is kept |
 /// | the handler returns 500 to 599 | that answer; the SQL is rolled back; a retry runs again |
 /// | the handler throws something else | 500; the SQL is rolled back; a retry runs again |
