@@ -1,7 +1,6 @@
 #include <txinbox/lease_consumer.hpp>
 
 #include <string>
-#include <type_traits>
 #include <utility>
 
 #include <fmt/format.h>
@@ -51,12 +50,15 @@ ConsumerOptions without_recent_keys(ConsumerOptions options) {
 
 class LeaseConsumer::Impl {
  public:
-  /// `place`: a `SessionProvider`, or a `LeaseStore`.
-  template <class Leases, class Place>
-  Impl(std::type_identity<Leases>, Place place, std::string consumer, LeaseTerms terms, ConsumerOptions options)
+  Impl(detail::SessionProvider source, std::string consumer, LeaseTerms terms, ConsumerOptions options)
       : terms_(checked(terms)),
-        leases_(std::make_unique<Leases>(std::move(place), std::move(consumer), terms_.length,
-                                         without_recent_keys(std::move(options)))) {}
+        leases_(std::make_unique<detail::DatabaseLeaseStore>(std::move(source), std::move(consumer), terms_.length,
+                                                             without_recent_keys(std::move(options)))) {}
+
+  Impl(std::shared_ptr<LeaseStore> store, std::string consumer, LeaseTerms terms, ConsumerOptions options)
+      : terms_(checked(terms)),
+        leases_(std::make_unique<detail::StoreLeases>(std::move(store), std::move(consumer), terms_.length,
+                                                      without_recent_keys(std::move(options)))) {}
 
   Result consume(const Message& message, const LeaseHandler& handler) {
     detail::refuse_empty(handler);
@@ -80,19 +82,16 @@ class LeaseConsumer::Impl {
 };
 
 LeaseConsumer::LeaseConsumer(Pool& pool, std::string consumer, LeaseTerms terms, ConsumerOptions options)
-    : impl_(std::make_unique<Impl>(std::type_identity<detail::DatabaseLeaseStore>{},
-                                   detail::SessionProvider(detail::PoolAccess::state(pool)), std::move(consumer), terms,
+    : impl_(std::make_unique<Impl>(detail::SessionProvider(detail::PoolAccess::state(pool)), std::move(consumer), terms,
                                    std::move(options))) {}
 
 LeaseConsumer::LeaseConsumer(ConnectionRef connection, std::string consumer, LeaseTerms terms, ConsumerOptions options)
-    : impl_(std::make_unique<Impl>(std::type_identity<detail::DatabaseLeaseStore>{},
-                                   detail::SessionProvider(detail::ConnectionAccess::of(connection)),
+    : impl_(std::make_unique<Impl>(detail::SessionProvider(detail::ConnectionAccess::of(connection)),
                                    std::move(consumer), without_heartbeat(terms), std::move(options))) {}
 
 LeaseConsumer::LeaseConsumer(std::shared_ptr<LeaseStore> store, std::string consumer, LeaseTerms terms,
                              ConsumerOptions options)
-    : impl_(std::make_unique<Impl>(std::type_identity<detail::StoreLeases>{}, std::move(store), std::move(consumer),
-                                   terms, std::move(options))) {}
+    : impl_(std::make_unique<Impl>(std::move(store), std::move(consumer), terms, std::move(options))) {}
 
 LeaseConsumer::LeaseConsumer(LeaseConsumer&&) noexcept = default;
 LeaseConsumer& LeaseConsumer::operator=(LeaseConsumer&&) noexcept = default;

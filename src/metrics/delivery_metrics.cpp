@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 #include <txinbox/error.hpp>
 
-#include "base/utf8.hpp"
+#include "metrics/entry.hpp"
 #include "metrics/metrics_text.hpp"
 
 namespace txinbox {
@@ -16,17 +16,6 @@ namespace detail {
 namespace {
 
 using namespace std::chrono_literals;
-
-constexpr std::string_view other = "other";
-
-/// Returns the entry of `name`. If there are already `most` names, or if `name` is not valid UTF-8, returns the entry
-/// of "other". Text that is not UTF-8 would make the whole page unreadable.
-template <typename Map>
-auto& entry_of(Map& map, std::string_view name, std::size_t most) {
-  if (const auto found = map.find(name); found != map.end()) return found->second;
-  const bool too_many = map.size() >= most || find_invalid_utf8(name) != std::string_view::npos;
-  return map[std::string(too_many ? other : name)];
-}
 
 void check_bounds(std::string_view name, const Bounds& bounds) {
   const bool ascends = std::ranges::adjacent_find(bounds, std::ranges::greater_equal()) == bounds.end();

@@ -1,37 +1,13 @@
 #include "metrics/run_metrics.hpp"
 
-#include "base/utf8.hpp"
+#include "metrics/entry.hpp"
 
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace detail {
 
-namespace {
-
-/// A label must be UTF-8. Text that is not would make the whole page unreadable.
-std::string_view label_of(std::string_view name) {
-  return find_invalid_utf8(name) == std::string_view::npos ? name : std::string_view("other");
-}
-
-template <class Map>
-void count_reason(Map& reasons, std::string_view reason) {
-  if (const auto found = reasons.find(reason); found != reasons.end()) {
-    ++found->second;
-  } else {
-    reasons.emplace(reason, 1);
-  }
-}
-
-}  // namespace
-
-RunMetrics::Counts& RunMetrics::counts_of(const RunEvent& event) {
-  const std::pair name(label_of(event.source), label_of(event.consumer));
-  if (const auto found = counts_.find(name); found != counts_.end()) return found->second;
-  return counts_[{std::string(name.first), std::string(name.second)}];
-}
-
 void RunMetrics::count(const RunEvent& event) {
-  Counts& counts = counts_of(event);
+  Counts& counts = entry_of(entry_of(counts_, event.source), event.consumer);
   switch (event.type) {
     case RunEventType::settled:
       counts.settled += event.count;
@@ -40,7 +16,7 @@ void RunMetrics::count(const RunEvent& event) {
       ++counts.retries;
       break;
     case RunEventType::dead_letter:
-      count_reason(counts.dead_letters, label_of(event.reason));
+      ++entry_of(counts.dead_letters, event.reason);
       break;
     case RunEventType::dead_letter_failed:
       ++counts.dead_letter_failures;
@@ -63,9 +39,11 @@ template <class ValueOf>
 void RunMetrics::write_all(MetricsText& text, std::string_view name, std::string_view type, std::string_view help,
                            const ValueOf& value_of) const {
   text.open(name, type, help);
-  for (const auto& [id, counts] : counts_) {
-    const std::optional<std::uint64_t> value = value_of(counts);
-    if (value) text.sample("", {{"source", id.first}, {"consumer", id.second}}, *value);
+  for (const auto& [source, consumers] : counts_) {
+    for (const auto& [consumer, counts] : consumers) {
+      const std::optional<std::uint64_t> value = value_of(counts);
+      if (value) text.sample("", {{"source", source}, {"consumer", consumer}}, *value);
+    }
   }
 }
 
@@ -99,9 +77,11 @@ void RunMetrics::write(MetricsText& text) const {
 
 void RunMetrics::write_dead_letters(MetricsText& text) const {
   text.open("txinbox_source_dead_letters_total", "counter", "Confirmed dead letters, by their reason.");
-  for (const auto& [id, counts] : counts_) {
-    for (const auto& [reason, count] : counts.dead_letters) {
-      text.sample("", {{"source", id.first}, {"consumer", id.second}, {"reason", reason}}, count);
+  for (const auto& [source, consumers] : counts_) {
+    for (const auto& [consumer, counts] : consumers) {
+      for (const auto& [reason, count] : counts.dead_letters) {
+        text.sample("", {{"source", source}, {"consumer", consumer}, {"reason", reason}}, count);
+      }
     }
   }
 }
