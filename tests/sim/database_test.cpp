@@ -89,6 +89,35 @@ TEST_CASE("simulated database: only what was committed is seen by others") {
   });
 }
 
+TEST_CASE("simulated database: rows have the order of their numbers, as each transaction sees them") {
+  for_each_server([](Server& server) {
+    const auto session = connect(server);
+    const auto add = [&](std::string_view id) {
+      session->execute(fmt::format(
+          "INSERT OR REPLACE INTO txinbox_outbox_message (id, aggregatetype, aggregateid, type, payload, part) "
+          "VALUES ('{}', 't', '', '', x'00', 0)",
+          id));
+    };
+    const std::string first_two = "SELECT id FROM txinbox_outbox_message WHERE seq > 0 ORDER BY seq LIMIT 2";
+    const auto ids = [](const std::vector<sim::Values>& rows) {
+      std::string text;
+      for (const sim::Values& row : rows) text += row.at(0).bytes;
+      return text;
+    };
+    add("a");
+    add("b");
+    add("c");
+    session->execute("BEGIN");
+    add("a");  // it has the last number now
+    std::vector<sim::Values> rows;
+    (void)session->run(first_two, {}, &rows);
+    CHECK(ids(rows) == "bc");
+    CHECK(ids(server.query(first_two)) == "ab");
+    session->execute("COMMIT");
+    CHECK(ids(server.query(first_two)) == "bc");
+  });
+}
+
 TEST_CASE("simulated database: an insert of a key waits for the transaction that has inserted it") {
   for (const std::string end : {"COMMIT", "ROLLBACK"}) {
     CAPTURE(end);

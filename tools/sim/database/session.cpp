@@ -229,8 +229,8 @@ class SimSession final : public Session {
     const std::size_t changed = server_.run(
         insert_sql, {text(row.consumer), text(row.business_key), text_or_null(row.message_id),
                      text(to_string(initial_state_)), blob(row.token->bytes()), blob_or_null(row.content_hash)});
+    if (changed == 1) return {ClaimStatus::inserted};
     auto existing = find(row);
-    if (changed == 1 && existing && existing->token == row.token->bytes()) return {ClaimStatus::inserted};
     if (!existing) return {ClaimStatus::vanished};
     return {ClaimStatus::exists, std::move(*existing)};
   }

@@ -10,8 +10,8 @@ namespace txinbox::sim {
 void Table::reuse_numbers() noexcept {
   if (!definition_.number) return;
   last_number_ = 0;
-  for (const auto& [place, row] : rows_) {
-    if (row.committed) use_number((*row.committed)[*definition_.number].integer);
+  for (const auto& row : rows_) {
+    if (row && row->committed) use_number((*row->committed)[*definition_.number].integer);
   }
 }
 
@@ -26,25 +26,48 @@ bool Table::has_place(const StoredRow& row, std::size_t index, const std::string
          (row.writer != nullptr && row.pending && place_of(index, *row.pending) == place);
 }
 
-std::vector<std::int64_t> Table::find(std::size_t index, const Values& prefix, const Bounds& bounds) const {
+void Table::for_each_place(std::size_t index, const Values& prefix, const Bounds& bounds,
+                           const std::function<void(const std::string& place, std::int64_t row)>& visit) const {
   std::string wanted;
   for (const Value& each : prefix) wanted += each.encoded();
   const std::string first = bounds.from ? wanted + bounds.from->encoded() : wanted;
   const std::string last = bounds.to ? wanted + bounds.to->encoded() : wanted;
-  std::vector<std::int64_t> found;
   const auto& places = places_[index];
   for (auto at = places.lower_bound(first); at != places.end() && at->first.starts_with(wanted); ++at) {
     if (at->first > last && !at->first.starts_with(last)) break;
-    found.push_back(at->second);
+    visit(at->first, at->second);
   }
+}
+
+std::vector<std::int64_t> Table::find(std::size_t index, const Values& prefix, const Bounds& bounds) const {
+  std::vector<std::int64_t> found;
+  for_each_place(index, prefix, bounds, [&](const std::string&, std::int64_t row) { found.push_back(row); });
   std::ranges::sort(found);
   found.erase(std::unique(found.begin(), found.end()), found.end());  // clang 14 has no std::ranges::unique
   return found;
 }
 
+std::vector<std::int64_t> Table::find_in_order(std::size_t index, const Values& prefix, const Bounds& bounds,
+                                               const Transaction* transaction) const {
+  std::vector<std::int64_t> found;
+  for_each_place(index, prefix, bounds, [&](const std::string& place, std::int64_t number) {
+    const StoredRow& stored = *row(number);
+    const Version& version = stored.seen_by(transaction);
+    const bool is_here = version && (stored.writer == nullptr || place_of(index, *version) == place);
+    if (is_here) found.push_back(number);
+  });
+  return found;
+}
+
 std::int64_t Table::add() {
-  rows_.emplace(++last_row_, StoredRow());
-  return last_row_;
+  rows_.push_back(std::make_unique<StoredRow>());
+  return last_row();
+}
+
+StoredRow& Table::row_or_new(std::int64_t number) {
+  auto& place = rows_[static_cast<std::size_t>(number)];
+  if (!place) place = std::make_unique<StoredRow>();
+  return *place;
 }
 
 void Table::put_in_indexes(std::int64_t row, const Values& values) {
@@ -57,17 +80,17 @@ void Table::put_in_indexes(std::int64_t row, const Values& values) {
 }
 
 void Table::clean(std::int64_t row, const Version& former) {
-  const auto found = rows_.find(row);
+  const StoredRow& stored = *this->row(row);
   if (former) {
     for (std::size_t index = 0; index < places_.size(); ++index) {
       const std::string place = place_of(index, *former);
-      if (has_place(found->second, index, place)) continue;
+      if (has_place(stored, index, place)) continue;
       const auto [begin, end] = places_[index].equal_range(place);
       const auto at = std::find_if(begin, end, [row](const auto& each) { return each.second == row; });
       if (at != end) places_[index].erase(at);
     }
   }
-  if (!found->second.committed && found->second.writer == nullptr) rows_.erase(found);
+  if (!stored.committed && stored.writer == nullptr) rows_[static_cast<std::size_t>(row)].reset();
 }
 
 Store::Store(const Personality& personality, const std::vector<TableDefinition>& tables) : personality_(personality) {
@@ -89,9 +112,9 @@ std::shared_ptr<Transaction> Store::begin(std::chrono::milliseconds lock_timeout
 std::uint64_t Store::commit(Transaction& transaction) {
   Committed committed{.number = ++last_commit_, .time = Threads::instance()->now()};
   for (const Transaction::Change& change : transaction.changes_) {
-    const auto found = change.table->rows().find(change.row);
-    if (found == change.table->rows().end() || found->second.writer != &transaction) continue;  // done with another one
-    StoredRow& row = found->second;
+    StoredRow* const found = change.table->row(change.row);
+    if (found == nullptr || found->writer != &transaction) continue;  // done with another one
+    StoredRow& row = *found;
     Version former = std::exchange(row.committed, std::exchange(row.pending, std::nullopt));
     row.writer = nullptr;
     const std::uint64_t commit_before = std::exchange(row.commit, committed.number);
@@ -111,7 +134,7 @@ std::vector<LostRow> Store::undo(const Committed& commit) {
   std::vector<LostRow> lost;
   for (auto each = commit.rows.rbegin(); each != commit.rows.rend(); ++each) {
     Table& table = *each->table;
-    StoredRow& row = table.rows()[each->row];
+    StoredRow& row = table.row_or_new(each->row);
     const Version former = std::exchange(row.committed, each->before);
     row.commit = each->commit_before;
     if (row.committed) table.put_in_indexes(each->row, *row.committed);
@@ -181,7 +204,7 @@ void Store::undo_since(Transaction& transaction, std::size_t changes) noexcept {
   while (transaction.changes_.size() > changes) {
     Transaction::Change change = std::move(transaction.changes_.back());
     transaction.changes_.pop_back();
-    StoredRow& row = change.table->rows().at(change.row);
+    StoredRow& row = *change.table->row(change.row);
     const Version former = std::exchange(row.pending, std::move(change.before));
     if (change.has_locked) {
       row.writer = nullptr;
@@ -192,7 +215,7 @@ void Store::undo_since(Transaction& transaction, std::size_t changes) noexcept {
 }
 
 void Store::write(Transaction& transaction, Table& table, std::int64_t row, Version version) {
-  StoredRow& stored = table.rows().at(row);
+  StoredRow& stored = *table.row(row);
   const bool has_locked = stored.writer == nullptr;
   stored.writer = &transaction;
   transaction.changes_.push_back(
@@ -216,7 +239,7 @@ bool Store::insert(Transaction& transaction, Table& table, Values values, OnDupl
     Values key;
     for (const std::size_t column : definition.indexes[index]) key.push_back(values[column]);
     for (const std::int64_t row : table.find(index, key)) {
-      const StoredRow& stored = table.rows().at(row);
+      const StoredRow& stored = *table.row(row);
       wait_for_writer(transaction, stored);
       if (!stored.seen_by(&transaction)) continue;
       if (on_duplicate == OnDuplicate::ignore) return false;
@@ -238,10 +261,10 @@ void Store::remove(Transaction& transaction, Table& table, std::int64_t row) {
 }
 
 void Store::change(Transaction& transaction, Table& table, std::int64_t row, Version version) {
-  const auto found = table.rows().find(row);
-  if (found == table.rows().end()) throw RowChanged();
-  wait_for_writer(transaction, found->second);
-  if (!found->second.seen_by(&transaction)) throw RowChanged();
+  StoredRow* const found = table.row(row);
+  if (found == nullptr) throw RowChanged();
+  wait_for_writer(transaction, *found);
+  if (!found->seen_by(&transaction)) throw RowChanged();
   write(transaction, table, row, std::move(version));
 }
 
@@ -301,7 +324,7 @@ void Store::load(Table& table, Values values) {
   if (const auto number = table.definition().number) table.use_number(values[*number].integer);
   const std::int64_t row = table.add();
   table.put_in_indexes(row, values);
-  table.rows().at(row).committed = std::move(values);
+  table.row(row)->committed = std::move(values);
 }
 
 }  // namespace txinbox::sim

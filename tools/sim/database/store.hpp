@@ -72,14 +72,24 @@ class Table {
       : definition_(std::move(definition)), places_(definition_.indexes.size()) {}
 
   const TableDefinition& definition() const noexcept { return definition_; }
-  std::map<std::int64_t, StoredRow>& rows() noexcept { return rows_; }
+
+  /// Null if there is no such row any more. Rows are numbered from 1 to `last_row`.
+  StoredRow* row(std::int64_t number) const noexcept { return rows_[static_cast<std::size_t>(number)].get(); }
+  std::int64_t last_row() const noexcept { return static_cast<std::int64_t>(rows_.size()) - 1; }
 
   /// The rows that have, or will have, these values in the first columns of the index, and a value between the bounds
-  /// in the next column.
+  /// in the next column, in the order of their numbers.
   std::vector<std::int64_t> find(std::size_t index, const Values& prefix, const Bounds& = {}) const;
 
-  /// Adds a row without a version, and returns its place.
+  /// Those of them that the transaction sees, in the order of the index.
+  std::vector<std::int64_t> find_in_order(std::size_t index, const Values& prefix, const Bounds&,
+                                          const Transaction*) const;
+
+  /// Adds a row without a version, and returns its number.
   std::int64_t add();
+
+  /// The row, without a version if it has gone.
+  StoredRow& row_or_new(std::int64_t number);
   void put_in_indexes(std::int64_t row, const Values&);
 
   /// Removes the places in the indexes that no version of the row has any more, and the row if it has no version.
@@ -92,13 +102,15 @@ class Table {
   void reuse_numbers() noexcept;
 
  private:
+  void for_each_place(std::size_t index, const Values& prefix, const Bounds&,
+                      const std::function<void(const std::string& place, std::int64_t row)>&) const;
   std::string place_of(std::size_t index, const Values&) const;
   bool has_place(const StoredRow&, std::size_t index, const std::string& place) const;
 
   TableDefinition definition_;
-  std::map<std::int64_t, StoredRow> rows_;
+  std::vector<std::unique_ptr<StoredRow>> rows_ =
+      std::vector<std::unique_ptr<StoredRow>>(1);  ///< None has the number 0.
   std::vector<std::multimap<std::string, std::int64_t>> places_;
-  std::int64_t last_row_ = 0;
   std::int64_t last_number_ = 0;
 };
 

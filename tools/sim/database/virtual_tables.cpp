@@ -4,6 +4,7 @@
 #include <initializer_list>
 #include <map>
 #include <memory>
+#include <numeric>
 #include <optional>
 #include <stdexcept>
 #include <utility>
@@ -36,9 +37,9 @@ Cursor& cursor_of(sqlite3_vtab_cursor* cursor) noexcept { return *reinterpret_ca
 
 /// Null if the row has gone while an UPDATE or DELETE waited. The statement runs again then.
 const Values* values_of(const VirtualTable& table, std::int64_t number) {
-  const auto found = table.table->rows().find(number);
-  if (found == table.table->rows().end()) return nullptr;
-  const Version& version = found->second.seen_by(table.view->transaction);
+  const StoredRow* const row = table.table->row(number);
+  if (row == nullptr) return nullptr;
+  const Version& version = row->seen_by(table.view->transaction);
   return version ? &*version : nullptr;
 }
 
@@ -93,6 +94,7 @@ struct Search {
   std::vector<int> equal = {};  ///< Places in `sqlite3_index_info::aConstraint`.
   std::optional<int> from = {};
   std::optional<int> to = {};
+  std::optional<std::size_t> next = {};  ///< The column behind the equal ones.
 
   std::size_t worth() const noexcept { return 4 * equal.size() + (from ? 1 : 0) + (to ? 1 : 0); }
 };
@@ -113,6 +115,7 @@ Search search_by(std::size_t index, const std::vector<std::size_t>& columns, con
       search.equal.push_back(*place);
       continue;
     }
+    search.next = column;
     search.from = find(column, {SQLITE_INDEX_CONSTRAINT_GT, SQLITE_INDEX_CONSTRAINT_GE});
     search.to = find(column, {SQLITE_INDEX_CONSTRAINT_LT, SQLITE_INDEX_CONSTRAINT_LE});
     break;
@@ -120,24 +123,36 @@ Search search_by(std::size_t index, const std::vector<std::size_t>& columns, con
   return search;
 }
 
-/// Which values `filter` gets, behind those that must be equal.
+/// What `filter` does: the values that it gets behind those that must be equal, and whether it sorts the rows by this
+/// column of the index.
 constexpr int has_from = 1;
 constexpr int has_to = 2;
+constexpr int is_sorted = 4;
+constexpr int filter_modes = 8;
 
-/// Chooses the index that tells the most about the rows. Without one, all rows are read.
+/// Whether the rows of the search are in the order that the statement wants, if they are sorted by the next column.
+bool gives_order(const Search& search, const sqlite3_index_info& info) {
+  return info.nOrderBy == 1 && info.aOrderBy[0].desc == 0 && search.next &&
+         info.aOrderBy[0].iColumn == static_cast<int>(*search.next);
+}
+
+/// Chooses the index that tells the most about the rows. Without one, all rows are read. If `filter` sorts the rows,
+/// SQLite reads no more of them than the LIMIT of the statement.
 int best_index(sqlite3_vtab* base, sqlite3_index_info* info) {
   const TableDefinition& definition = table_of(base).table->definition();
   Search best;
   for (std::size_t index = 0; index < definition.indexes.size(); ++index) {
     Search search = search_by(index, definition.indexes[index], *info);
-    if (search.worth() > best.worth()) best = std::move(search);
+    if (index == 0 || search.worth() > best.worth()) best = std::move(search);
   }
   int values = 0;
   const auto use = [&](int place) { info->aConstraintUsage[place].argvIndex = ++values; };
   std::ranges::for_each(best.equal, use);
   if (best.from) use(*best.from);
   if (best.to) use(*best.to);
-  info->idxNum = static_cast<int>(best.index) * 4 + (best.from ? has_from : 0) + (best.to ? has_to : 0);
+  info->orderByConsumed = gives_order(best, *info) ? 1 : 0;
+  info->idxNum = static_cast<int>(best.index) * filter_modes + (best.from ? has_from : 0) + (best.to ? has_to : 0) +
+                 (info->orderByConsumed != 0 ? is_sorted : 0);
   info->estimatedCost = best.worth() == 0 ? 1e6 : 40.0 / static_cast<double>(best.worth());
   return SQLITE_OK;
 }
@@ -152,25 +167,31 @@ int close(sqlite3_vtab_cursor* cursor) {
   return SQLITE_OK;
 }
 
-int filter(sqlite3_vtab_cursor* base, int index, const char*, int count, sqlite3_value** values) {
+int filter(sqlite3_vtab_cursor* base, int mode, const char*, int count, sqlite3_value** values) {
   Cursor& cursor = cursor_of(base);
   const VirtualTable& table = table_of(base->pVtab);
   cursor.at = 0;
   cursor.rows.clear();
+  Values prefix;
+  for (int i = 0; i < count; ++i) prefix.push_back(value_of(values[i]));
+  const auto take_last = [&] {
+    Value last = std::move(prefix.back());
+    prefix.pop_back();
+    return last;
+  };
+  Bounds bounds;
+  if ((mode & has_to) != 0) bounds.to = take_last();
+  if ((mode & has_from) != 0) bounds.from = take_last();
+  const auto index = static_cast<std::size_t>(mode / filter_modes);
+  if ((mode & is_sorted) != 0) {
+    cursor.rows = table.table->find_in_order(index, prefix, bounds, table.view->transaction);
+    return SQLITE_OK;
+  }
   if (count == 0) {
-    for (const auto& [number, row] : table.table->rows()) cursor.rows.push_back(number);
+    cursor.rows.resize(static_cast<std::size_t>(table.table->last_row()));
+    std::iota(cursor.rows.begin(), cursor.rows.end(), std::int64_t{1});
   } else {
-    Values prefix;
-    for (int i = 0; i < count; ++i) prefix.push_back(value_of(values[i]));
-    const auto take_last = [&] {
-      Value last = std::move(prefix.back());
-      prefix.pop_back();
-      return last;
-    };
-    Bounds bounds;
-    if ((index & has_to) != 0) bounds.to = take_last();
-    if ((index & has_from) != 0) bounds.from = take_last();
-    cursor.rows = table.table->find(static_cast<std::size_t>(index / 4), prefix, bounds);
+    cursor.rows = table.table->find(index, prefix, bounds);
   }
   std::erase_if(cursor.rows, [&](std::int64_t number) { return values_of(table, number) == nullptr; });
   return SQLITE_OK;
@@ -252,11 +273,10 @@ int update(sqlite3_vtab* base, int count, sqlite3_value** values, sqlite3_int64*
 constexpr sqlite3_module module_functions = [] {
   sqlite3_module functions{};
   functions.iVersion = 1;
-  functions.xCreate = connect;
+  // Without xCreate, the table has the name of its module, and exists as soon as a statement names it.
   functions.xConnect = connect;
   functions.xBestIndex = best_index;
   functions.xDisconnect = disconnect;
-  functions.xDestroy = disconnect;
   functions.xOpen = open;
   functions.xClose = close;
   functions.xFilter = filter;
@@ -309,13 +329,8 @@ void writers_function(sqlite3_context* context, int, sqlite3_value** values) {
 
 void add_virtual_tables(::sqlite3* connection, View& view, const std::vector<TableDefinition>& tables) {
   for (const TableDefinition& each : tables) {
-    const std::string name = "sim_" + each.name;
-    sqlite3_create_module_v2(connection, name.c_str(), &module_functions, new Module{&view, &each},
+    sqlite3_create_module_v2(connection, each.name.c_str(), &module_functions, new Module{&view, &each},
                              [](void* module) { delete static_cast<Module*>(module); });
-    const std::string sql = fmt::format("CREATE VIRTUAL TABLE main.\"{}\" USING \"{}\"", each.name, name);
-    if (sqlite3_exec(connection, sql.c_str(), nullptr, nullptr, nullptr) != SQLITE_OK) {
-      throw std::logic_error(sql + ": " + sqlite3_errmsg(connection));
-    }
   }
   sqlite3_create_function(connection, "sim_now", 1, SQLITE_UTF8, &view, now_function, nullptr, nullptr);
   sqlite3_create_function(connection, "sim_since", 1, SQLITE_UTF8, &view, since_function, nullptr, nullptr);
