@@ -1,8 +1,7 @@
 # Compiles migrations/<database>/V*.sql into the library, for `migrate`.
 
 # The migrations in order. Each exists for every database, with the same number.
-set(txinbox_migrations V1__consumed_message V2__failed_message V3__conflicting_message V4__consumer
-                       V5__guard V6__large_results V7__outbox V8__procedures V9__outbox_database)
+set(txinbox_migrations V1__inbox V2__outbox)
 
 set(migration_files "")
 foreach(database IN LISTS txinbox_databases)

@@ -76,8 +76,6 @@ struct InboxStatus {
 
 /// Counts the rows of the inbox's tables.
 ///
-/// A schema before version 4 lacks some tables. The members that need them stay zero.
-///
 /// @param connection any connection to the database of the inbox.
 /// @param consumer count only this consumer, and read only its rows. Empty: count all consumers.
 ///

@@ -65,7 +65,7 @@ std::vector<FailedMessage> read_counted(backend::Session& session, const FailedF
   const backend::Dialect& sql = session.dialect();
   std::vector<FailedMessage> found;
   for (backend::Row& row : session.read(
-           fmt::format("SELECT f.consumer, f.business_key, f.message_id, {}, f.attempts, f.deaths, f.first_error, "
+           fmt::format("SELECT f.consumer, f.business_key, f.message_id, {}, f.attempts, f.crashes, f.first_error, "
                        "{}, f.last_error, {}, {}, f.error_text, {} FROM {} f LEFT JOIN {} c ON c.consumer = f.consumer "
                        "AND c.business_key = f.business_key WHERE {} ORDER BY f.last_failed_at DESC, f.consumer, "
                        "f.business_key LIMIT {}",

@@ -58,11 +58,8 @@ std::optional<ConsumedMessage> find_message(ConnectionRef connection, std::strin
   const backend::ConnectionPtr& sql = detail::ConnectionAccess::of(connection);
   const backend::Database& database = sql->database();
   const auto catalog = database.catalog(sql);
-  const auto schema = detail::schema_of_tables(*catalog);
-  const auto dialect = database.dialect(schema);
-  // Reads the key's rows in one table. Returns none if an older schema does not have the table.
+  const auto dialect = database.dialect(detail::schema_of_tables(*catalog));
   const auto read = [&](std::string_view table, const std::string& columns, std::size_t count) {
-    if (catalog->find_schema(table) != schema) return std::vector<backend::Row>();
     return backend::query(*sql,
                           fmt::format("SELECT {} FROM {} WHERE {}", columns, dialect->table(table),
                                       dialect->is_key(consumer, business_key)),

@@ -166,12 +166,11 @@ InboxStatus inbox_status(ConnectionRef connection, std::string_view consumer) {
   status.bytes = catalog->table_bytes(schema);
 
   StatusReader reader(*sql, *dialect, consumer);
-  const auto has = [&](std::string_view table) { return catalog->find_schema(table) == schema; };
-  const auto notes = has(backend::consumer_table) ? detail::read_notes(*sql, *dialect) : detail::Notes();
+  const auto notes = detail::read_notes(*sql, *dialect);
   status.rows = reader.read_rows(notes);
   reader.read_last_minute();
-  if (has(backend::failed_message_table)) reader.read_failed();
-  if (has(backend::conflicting_message_table)) reader.read_conflicts();
+  reader.read_failed();
+  reader.read_conflicts();
   reader.add(notes);
   status.purged = detail::notes_of("", notes).purged;
   status.consumers = reader.take();
@@ -186,16 +185,13 @@ bool has_consumer(ConnectionRef connection, std::string_view consumer) {
   const auto schema = detail::schema_of_tables(*catalog);
   const auto dialect = database.dialect(schema);
   // The primary key of each table begins with the consumer, so each query reads little.
-  return std::ranges::any_of(std::array{backend::consumed_message_table, backend::consumer_table,
-                                        backend::failed_message_table, backend::conflicting_message_table},
-                             [&](std::string_view table) {
-                               if (catalog->find_schema(table) != schema) return false;
-                               return !backend::query(*sql,
-                                                      fmt::format("SELECT consumer FROM {} WHERE consumer = {} LIMIT 1",
-                                                                  dialect->table(table), dialect->text(consumer)),
-                                                      1)
-                                           .empty();
-                             });
+  return std::ranges::any_of(backend::inbox_tables, [&](std::string_view table) {
+    return !backend::query(*sql,
+                           fmt::format("SELECT consumer FROM {} WHERE consumer = {} LIMIT 1", dialect->table(table),
+                                       dialect->text(consumer)),
+                           1)
+                .empty();
+  });
 }
 
 TXINBOX_NAMESPACE_END

@@ -103,16 +103,6 @@ void compare_indexes(const TableDialect& dialect, const ExpectedTable& expected,
 
 }  // namespace
 
-int version_of(std::string_view name) noexcept {
-  if (name == failed_message_table) return 2;
-  if (name == conflicting_message_table) return 3;
-  if (name == consumer_table) return 4;
-  if (name == guard_trigger) return 5;
-  if (name == outbox_message_table || name == outbox_relay_table || name == outbox_part_table) return 7;
-  if (name == outbox_database_table) return 9;
-  return 1;
-}
-
 Problem mismatch(std::string subject, std::string found, std::string remedy) {
   return {ErrorCode::schema_mismatch, {Severity::error, std::move(subject), std::move(found), std::move(remedy)}};
 }

@@ -25,11 +25,12 @@ inline constexpr std::string_view outbox_relay_table = "txinbox_outbox_relay";
 inline constexpr std::string_view outbox_part_table = "txinbox_outbox_part";
 inline constexpr std::string_view outbox_database_table = "txinbox_outbox_database";
 
+/// The tables of the inbox that have a row for a consumer.
+inline constexpr std::array inbox_tables{consumed_message_table, failed_message_table, conflicting_message_table,
+                                         consumer_table};
+
 /// PostgreSQL: the name of the trigger on the consumed-message table.
 inline constexpr std::string_view guard_trigger = "txinbox_guard";
-
-/// Returns the version of the schema that created this table or trigger.
-int version_of(std::string_view name) noexcept;
 
 struct ExpectedColumn {
   std::string_view name;

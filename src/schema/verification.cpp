@@ -46,14 +46,28 @@ std::string files_after(std::string_view database, int version) {
   return files;
 }
 
+/// The name of version 1 in a schema from before 0.1.0. The versions were numbered in another way then.
+constexpr std::string_view first_migration_before_0_1_0 = "consumed_message";
+
+/// The version that created the tables of the outbox.
+constexpr int version_of_outbox = 2;
+
 void examine_version(backend::Catalog& catalog, std::string_view database, SchemaReport& result) {
   const std::string subject(backend::schema_table);
   const auto rows =
-      catalog.read(fmt::format("SELECT version, oldest_library FROM {} ORDER BY version DESC",
+      catalog.read(fmt::format("SELECT version, oldest_library, name FROM {} ORDER BY version DESC",
                                backend::database_named(database).dialect(result.schema)->table(backend::schema_table)),
-                   2);
+                   3);
   if (!rows.empty()) result.version = static_cast<int>(backend::number_in(rows[0][0].value_or("")));
   const std::string oldest_library = rows.empty() ? "" : rows[0][1].value_or("");
+  if (!rows.empty() && rows.back()[0] == "1" && rows.back()[2] == first_migration_before_0_1_0) {
+    result.problems = {
+        backend::mismatch(subject, "the tables are those of a txinbox before 0.1.0",
+                          fmt::format("stop the services, apply migrations/{}/upgrade_to_0.1.0.sql, and then run "
+                                      "`txinbox migrate`",
+                                      database))};
+    return;
+  }
   const int newest = newest_version(database);
   if (result.version < newest) {
     result.problems.push_back(
@@ -85,10 +99,11 @@ SchemaReport examine_tables(backend::Catalog& catalog, std::string_view database
       result.problems, [](const Problem& p) { return backend::concerns(p, backend::schema_table); });
   if (!readable || result.schema.empty()) return result;
   examine_version(catalog, database, result);
-  // A table of a later version is not missing: the problem schema_outdated already covers it.
-  std::erase_if(result.problems, [&](const Problem& p) {
-    return p.code == ErrorCode::schema_missing && backend::version_of(p.finding.subject) > std::max(result.version, 1);
-  });
+  // If the outbox was not migrated, its tables are not missing: the problem schema_outdated already covers them.
+  if (result.version < version_of_outbox) {
+    std::erase_if(result.problems,
+                  [](const Problem& p) { return p.code == ErrorCode::schema_missing && backend::concerns_outbox(p); });
+  }
   return result;
 }
 
@@ -177,8 +192,10 @@ std::string verify_for_consuming(const backend::ConnectionPtr& connection) {
 }
 
 std::string schema_of_tables(backend::Catalog& catalog) {
-  auto schema = catalog.find_schema(backend::consumed_message_table);
-  if (schema.empty()) throw_on_errors({backend::missing_table(backend::consumed_message_table)});
+  std::string schema = catalog.find_schema(backend::consumed_message_table);
+  for (const std::string_view table : backend::inbox_tables) {
+    if (schema.empty() || catalog.find_schema(table) != schema) throw_on_errors({backend::missing_table(table)});
+  }
   return schema;
 }
 

@@ -25,13 +25,13 @@ int FailedMessageTable::add(const FailureEntry& failure) const {
   const std::string id = sql.text_or_null(message_.message_id);
   const std::string payload = sql.bytes_or_null(failure.payload);
   const std::string update = fmt::format(
-      "UPDATE {} SET attempts = attempts + 1, deaths = deaths + {}, message_id = {}, "
+      "UPDATE {} SET attempts = attempts + 1, crashes = crashes + {}, message_id = {}, "
       "first_error = coalesce(first_error, {}), first_failed_at = coalesce(first_failed_at, {}), last_error = {}, "
       "last_failed_at = {}, error_text = {}, payload = coalesce({}, payload), running_token = NULL, "
       "running_since = NULL, running_alone = NULL WHERE {}",
       table(), failure.crashes, id, error, sql.now(), error, sql.now(), text, payload, is_key());
   const std::string insert = fmt::format(
-      "INSERT INTO {} (consumer, business_key, message_id, attempts, deaths, first_error, first_failed_at, "
+      "INSERT INTO {} (consumer, business_key, message_id, attempts, crashes, first_error, first_failed_at, "
       "last_error, last_failed_at, error_text, payload) VALUES ({}, {}, {}, 1, {}, {}, {}, {}, {}, {}, {})",
       table(), sql.text(consumer_), sql.text(message_.business_key), id, failure.crashes, error, sql.now(), error,
       sql.now(), text, payload);
@@ -41,7 +41,7 @@ int FailedMessageTable::add(const FailureEntry& failure) const {
 }
 
 FailedMessageRow FailedMessageTable::find() const {
-  const auto rows = session_.read(fmt::format("SELECT attempts, {}, running_alone, deaths FROM {} WHERE {}",
+  const auto rows = session_.read(fmt::format("SELECT attempts, {}, running_alone, crashes FROM {} WHERE {}",
                                               session_.dialect().hex_token("running_token"), table(), is_key()),
                                   4);
   if (rows.empty()) return {};
@@ -60,14 +60,15 @@ void FailedMessageTable::write_marker(const Token& process, bool exclusive) cons
       session_,
       fmt::format("UPDATE {} SET running_token = {}, running_since = {}, running_alone = {} WHERE {}", table(), token,
                   sql.now(), alone, is_key()),
-      fmt::format("INSERT INTO {} (consumer, business_key, message_id, attempts, deaths, running_token, running_since, "
-                  "running_alone) VALUES ({}, {}, {}, 0, 0, {}, {}, {})",
-                  table(), sql.text(consumer_), sql.text(message_.business_key), sql.text_or_null(message_.message_id),
-                  token, sql.now(), alone));
+      fmt::format(
+          "INSERT INTO {} (consumer, business_key, message_id, attempts, crashes, running_token, running_since, "
+          "running_alone) VALUES ({}, {}, {}, 0, 0, {}, {}, {})",
+          table(), sql.text(consumer_), sql.text(message_.business_key), sql.text_or_null(message_.message_id), token,
+          sql.now(), alone));
 }
 
 void FailedMessageTable::reset(bool keep_marker) const {
-  session_.change(fmt::format("UPDATE {} SET attempts = 0, deaths = 0{} WHERE {}", table(),
+  session_.change(fmt::format("UPDATE {} SET attempts = 0, crashes = 0{} WHERE {}", table(),
                               keep_marker ? "" : ", running_token = NULL", is_key()));
 }
 

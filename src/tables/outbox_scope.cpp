@@ -58,7 +58,7 @@ const std::string& outbox_database_id(backend::Session& session) {
                           fmt::format("SELECT {} FROM {} WHERE one = 1", session.dialect().hex_token("id"), table));
   if (id.empty()) {
     throw Error(ErrorCode::schema_mismatch,
-                fmt::format("{} has no row; insert the row as migrations/*/V9__outbox_database.sql does", table));
+                fmt::format("{} has no row; insert the row as migrations/*/V2__outbox.sql does", table));
   }
   known = {.handle = handle, .table = table, .id = std::move(id)};
   return known.id;

@@ -54,8 +54,7 @@ TEST_CASE("migrate --info prints what is applied and what is pending, and change
   const auto all = txinbox::migrations(database());
   const Ended before = run({"migrate", "--info"}, db.url());
   CHECK(before.status == 0);
-  CHECK(before.out.starts_with(
-      "VERSION  NAME                 STATE    APPLIED (UTC)\nV1       consumed_message     pending  -\n"));
+  CHECK(before.out.starts_with("VERSION  NAME    STATE    APPLIED (UTC)\nV1       inbox   pending  -\n"));
   CHECK(before.out.find(" applied ") == std::string::npos);
   CHECK(run({"status"}, db.url()).status == 3);  // still no tables
   run({"migrate"}, db.url());
@@ -66,7 +65,7 @@ TEST_CASE("migrate --info prints what is applied and what is pending, and change
   const auto json = nlohmann::json::parse(run({"migrate", "--info", "--json"}, db.url()).out);
   REQUIRE(json.size() == all.size() + 1);
   CHECK(json[0].at("version") == 1);
-  CHECK(json[0].at("name") == "consumed_message");
+  CHECK(json[0].at("name") == "inbox");
   CHECK(json[0].at("state") == "applied");
   CHECK(json[0].at("applied_at").get<std::string>().size() == 26);
   CHECK(json[all.size() - 1].at("state") == "pending");

@@ -40,7 +40,7 @@ case $method in
       exit 1
     fi
     test -e "$prefix/include/txinbox/txinbox.hpp"
-    test -e "$prefix/share/txinbox/migrations/postgresql/V1__consumed_message.sql"
+    test -e "$prefix/share/txinbox/migrations/postgresql/V1__inbox.sql"
     exit
     ;;
   find_package)

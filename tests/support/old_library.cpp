@@ -12,6 +12,7 @@
 #include "base/token.hpp"
 #include "message/content_hash.hpp"
 #include "support/schema_tools.hpp"
+#include "support/source_files.hpp"
 
 namespace txinbox::test {
 namespace {
@@ -67,12 +68,12 @@ bool try_as_v1(soci::session& sql, const std::string& consumer, const std::strin
 
 }  // namespace
 
-OldDatabase::OldDatabase(int version) : TestDatabase(Tables::none) {
-  for (const Migration& each : migrations(database())) {
-    if (each.version <= version) run_statements(*this, each.sql);
-  }
+OldDatabase::OldDatabase(OldSchema schema) : TestDatabase(Tables::none) {
+  run_statements(*this, schema == OldSchema::version_1
+                            ? migrations(database()).front().sql
+                            : text_of((source_folder() / "tests/data/before_0.1.0" / (database() + ".sql")).string()));
   run("create table effect (id varchar(255))");
-  fill(version);
+  fill();
 }
 
 OldDatabase::Kind OldDatabase::kind_of(int row) {
@@ -89,7 +90,7 @@ OldDatabase::Kind OldDatabase::kind_of(int row) {
   }
 }
 
-void OldDatabase::fill(int version) const {
+void OldDatabase::fill() const {
   constexpr int at_once = 500;
   for (int consumer = 0; consumer < consumers; ++consumer) {
     for (int from = 0; from < rows_each; from += at_once) {
@@ -100,7 +101,6 @@ void OldDatabase::fill(int version) const {
           rows);
     }
   }
-  if (version < 2) return;
   run("insert into txinbox_failed_message (consumer, business_key, attempts, first_error, first_failed_at, last_error, "
       "last_failed_at) select consumer, business_key, 3, 'std::runtime_error', consumed_at, 'std::runtime_error', "
       "consumed_at from txinbox_consumed_message where state = 'parked'");

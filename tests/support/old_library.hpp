@@ -8,15 +8,18 @@
 
 namespace txinbox::test {
 
-/// A database as an earlier schema version of txinbox left it. It has the migrations up to `version`, the table of
-/// effects, and `old_rows` rows as that version wrote them.
+/// Which tables an old library has left.
+enum class OldSchema { version_1, before_0_1_0 };
+
+/// A database as an older txinbox left it. It has that version's tables, the table of effects, and `old_rows` rows as
+/// that version wrote them.
 class OldDatabase : public TestDatabase {
  public:
   static constexpr int consumers = 5;
   static constexpr int rows_each = 2'000;
   static constexpr int old_rows = consumers * rows_each;
 
-  explicit OldDatabase(int version);
+  explicit OldDatabase(OldSchema);
 
   /// The state of an old row. Every tenth row is torn, and another tenth is parked.
   enum class Kind { plain, with_content, torn, parked };
@@ -30,7 +33,7 @@ class OldDatabase : public TestDatabase {
   std::string old_contents() const;
 
  private:
-  void fill(int version) const;
+  void fill() const;
 };
 
 /// Consumes a message like a txinbox of schema version 1: one transaction with an insert of the columns of V1, and one

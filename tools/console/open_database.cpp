@@ -26,7 +26,7 @@ std::string file_of(const DatabaseOption& option) {
 }  // namespace
 
 Pool create_database(const DatabaseOption& database) {
-  // The longest time that a pool takes. V6 copies a table on MariaDB and MySQL, and the client waits for the reply.
+  // The longest time that a pool takes. A migration can copy a table, and the client waits for the reply.
   return open_pool(database.url(), {.connections = 1, .statement_timeout = std::chrono::days(24)});
 }
 

@@ -110,7 +110,7 @@ class MysqlCatalog final : public Catalog {
       try {
         return run_migration(sql);
       } catch (const DatabaseError& error) {
-        try_exec(mysql_native(sql_), "SET sql_mode = " + sql_mode);  // V8__procedures.sql changes it temporarily
+        try_exec(mysql_native(sql_), "SET sql_mode = " + sql_mode);  // V1__inbox.sql changes it temporarily
         if (mysql_number(error) != ER_LOCK_DEADLOCK || left == 0) throw;
       }
     }
@@ -135,9 +135,9 @@ class MysqlCatalog final : public Catalog {
  private:
   Flavour flavour() const { return flavour_of(parse_server_version(mysql_get_server_info(mysql_native(sql_)))); }
 
-  /// V8 creates procedures. Only MySQL itself uses them: Vitess reads its comments for MySQL, and has no procedures.
+  /// V1 creates procedures. Only MySQL itself uses them: Vitess reads its comments for MySQL, and has no procedures.
   ///
-  /// MySQL before 8.0.29 does not accept IF NOT EXISTS for a procedure. An interrupted V8 may already have created the
+  /// MySQL before 8.0.29 does not accept IF NOT EXISTS for a procedure. An interrupted V1 may already have created the
   /// procedure. To drop it first would remove the service's privileges on it.
   void run_migration(std::string_view sql) {
     const bool has_procedures = flavour().procedures;
@@ -151,8 +151,8 @@ class MysqlCatalog final : public Catalog {
     }
   }
 
-  /// V6 copies a table, which can take hours. MariaDB would end it after max_statement_time. MySQL's limit ends only
-  /// SELECT statements.
+  /// A migration can copy a table, which can take hours. MariaDB would end it after max_statement_time. MySQL's limit
+  /// ends only SELECT statements.
   void lift_statement_limit() {
     MYSQL* connection = mysql_native(sql_);
     const std::string_view name = flavour().statement_seconds;

@@ -1,4 +1,4 @@
-// The guarded transaction on MySQL. V8__procedures.sql creates one procedure that begins it, and one that commits it.
+// The guarded transaction on MySQL. V1__inbox.sql creates one procedure that begins it, and one that commits it.
 
 #include <mysqld_error.h>
 

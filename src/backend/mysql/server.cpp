@@ -173,7 +173,7 @@ void check_triggers(const NativeConnection& sql, Report& report) {
               "make sure that they neither fail nor change the row, or remove them");
 }
 
-/// Checks the procedures of `V8__procedures.sql`. information_schema shows a user only procedures on which the user has
+/// Checks the procedures of `V1__inbox.sql`. information_schema shows a user only procedures on which the user has
 /// a privilege.
 void check_procedures(const NativeConnection& sql, Report& report) {
   if (!flavour_of(parse_server_version(mysql_get_server_info(mysql_native(sql)))).procedures) return;

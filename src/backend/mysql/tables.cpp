@@ -24,7 +24,7 @@ constexpr std::array consumed_message_columns = {
     ExpectedColumn{"lease_fence", "BIGINT"},
     ExpectedColumn{"lease_expires_at", "DATETIME(6)"},
     ExpectedColumn{"attempts", "INT"},
-    ExpectedColumn{"result", "BLOB"},
+    ExpectedColumn{"result", "MEDIUMBLOB"},
     ExpectedColumn{"consumed_at", "DATETIME(6)", false},
 };
 constexpr std::array schema_columns = {
@@ -38,7 +38,7 @@ constexpr std::array failed_message_columns = {
     ExpectedColumn{"business_key", "VARBINARY(255)", false},
     ExpectedColumn{"message_id", "VARBINARY(255)"},
     ExpectedColumn{"attempts", "INT", false, true},
-    ExpectedColumn{"deaths", "INT", false, true},
+    ExpectedColumn{"crashes", "INT", false, true},
     ExpectedColumn{"first_error", "VARBINARY(255)"},
     ExpectedColumn{"first_failed_at", "DATETIME(6)"},
     ExpectedColumn{"last_error", "VARBINARY(255)"},
@@ -109,9 +109,8 @@ bool accepts(const ExpectedColumn& wanted, const FoundColumn& found) {
   const auto want = parts_of(wanted.type);
   const auto have = parts_of(found.type);
   if (want.base == "int" || want.base == "bigint") return have.base == want.base || have.base == "bigint";
-  // V6__large_results.sql makes the result a MEDIUMBLOB. If a migration was interrupted, the column can still be a
-  // BLOB.
   if (want.base == "blob") return have.base == "blob" || have.base == "mediumblob" || have.base == "longblob";
+  if (want.base == "mediumblob") return have.base == "mediumblob" || have.base == "longblob";
   if (want.base == "longblob") return have.base == want.base;
   return have.base == want.base && have.size.value_or(0) >= want.size.value_or(0);
 }

@@ -56,7 +56,7 @@ constexpr auto meanings = std::to_array<ErrorCodeMeaning<std::string_view>>({
     {"57P05", {connection_lost}},  // idle_session_timeout
     {"58030", {environment, "disk I/O"}},
     {"58P01", {environment, "a file is missing"}},
-    {"TXI01", {commit_refused}},  // raised by the trigger of V5__guard.sql
+    {"TXI01", {commit_refused}},  // raised by the trigger of V1__inbox.sql
     {"XX001", {environment, "the data is corrupt"}},
     {"XX002", {environment, "an index is corrupt"}},
     // These entries are whole classes.

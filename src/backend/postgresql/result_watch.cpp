@@ -18,7 +18,7 @@ namespace {
 /// destructor drops the statement.
 constexpr std::string_view in_failed_sql_transaction = "25P02";
 
-/// The trigger of V5__guard.sql has refused a COMMIT, and so the server has rolled back.
+/// The trigger of V1__inbox.sql has refused a COMMIT, and so the server has rolled back.
 constexpr std::string_view commit_refused = "TXI01";
 
 template <std::size_t N>

@@ -118,7 +118,7 @@ class PostgresqlSession final : public Session {
 /// The column that a statement selects to allow the trigger to commit the claims with the token $1.
 inline constexpr std::string_view allowing_column = "pg_catalog.set_config('txinbox.commit_token', $1, true)";
 
-/// Returns a token as the server writes it, for the settings that the trigger of V5__guard.sql compares.
+/// Returns a token as the server writes it, for the settings that the trigger of V1__inbox.sql compares.
 std::string uuid_of(const Token&);
 
 }  // namespace backend

@@ -41,7 +41,7 @@ constexpr std::array failed_message_columns = {
     ExpectedColumn{"business_key", exact_text, false},
     ExpectedColumn{"message_id", "text"},
     ExpectedColumn{"attempts", "integer", false, true},
-    ExpectedColumn{"deaths", "integer", false, true},
+    ExpectedColumn{"crashes", "integer", false, true},
     ExpectedColumn{"first_error", "text"},
     ExpectedColumn{"first_failed_at", "timestamp with time zone"},
     ExpectedColumn{"last_error", "text"},
@@ -231,7 +231,7 @@ std::vector<Problem> check_guard(const NativeConnection& sql, const std::string&
     return {
         {ErrorCode::schema_missing,
          {Severity::error, name, fmt::format("the trigger on {} is missing, {}", consumed_message_table, consequence),
-          "run `txinbox migrate`, or apply migrations/postgresql/V5__guard.sql"}}};
+          "run `txinbox migrate`, or apply migrations/postgresql/V1__inbox.sql"}}};
   }
   if (rows[0][1] != "t") {
     return {mismatch(name,

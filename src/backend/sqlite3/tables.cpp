@@ -33,7 +33,7 @@ constexpr std::array failed_message_columns = {
     ExpectedColumn{"business_key", "TEXT", false},
     ExpectedColumn{"message_id", "TEXT"},
     ExpectedColumn{"attempts", "INTEGER", false, true},
-    ExpectedColumn{"deaths", "INTEGER", false, true},
+    ExpectedColumn{"crashes", "INTEGER", false, true},
     ExpectedColumn{"first_error", "TEXT"},
     ExpectedColumn{"first_failed_at", "TEXT"},
     ExpectedColumn{"last_error", "TEXT"},

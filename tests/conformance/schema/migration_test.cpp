@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <vector>
 
 #include <doctest/doctest.h>
 #include <soci/soci.h>
@@ -12,6 +13,7 @@
 
 #include "base/url.hpp"
 #include "support/schema_tools.hpp"
+#include "support/source_files.hpp"
 
 namespace txinbox::test {
 namespace {
@@ -31,8 +33,9 @@ std::string client_command(const TestDatabase& db, const std::string& file) {
   return "psql -X --single-transaction -v ON_ERROR_STOP=1 -f " + shell_quoted(file) + " " + shell_quoted(db.url());
 }
 
-void run_client(const TestDatabase& db) {
-  for (const std::string& file : migration_files()) {
+/// Runs the client with each file.
+void run_client(const TestDatabase& db, const std::vector<std::string>& files) {
+  for (const std::string& file : files) {
     const Ran ran = run_program(client_command(db, file));
     REQUIRE_MESSAGE(ran.status == 0, ran.output);
   }
@@ -43,7 +46,7 @@ long long newest_version() { return static_cast<long long>(migration_files().siz
 TEST_CASE("migrate and verify accept the tables that the database's own client makes from the files") {
   const TestDatabase db(TestDatabase::Tables::none);
   for (int i = 0; i < 2; ++i) {  // a file that was applied may be applied again
-    run_client(db);
+    run_client(db, migration_files());
     CHECK(!refusal_by_verify(db));
   }
   const auto applied_at = db.text("select applied_at from txinbox_schema where version = 1");
@@ -55,7 +58,17 @@ TEST_CASE("migrate and verify accept the tables that the database's own client m
 
 TEST_CASE("the database's own client can apply the files again after migrate") {
   const TestDatabase db;
-  run_client(db);
+  run_client(db, migration_files());
+  CHECK(!refusal_by_verify(db));
+  CHECK(db.number("select count(*) from txinbox_schema") == newest_version());
+}
+
+TEST_CASE("the database's own client can upgrade the tables of a txinbox before 0.1.0") {
+  const TestDatabase db(TestDatabase::Tables::none);
+  std::vector<std::string> files = migration_files();
+  files.insert(files.begin(), migrations_folder() + "/upgrade_to_0.1.0.sql");
+  files.insert(files.begin(), (source_folder() / "tests/data/before_0.1.0" / (database() + ".sql")).string());
+  run_client(db, files);
   CHECK(!refusal_by_verify(db));
   CHECK(db.number("select count(*) from txinbox_schema") == newest_version());
 }

@@ -1,4 +1,5 @@
-// Migrates a database with many rows from each earlier schema version to the newest, while old and new consumers run.
+// Migrates a database with many rows from schema version 1 to the newest, while old and new consumers run. And the
+// upgrade of the tables of a txinbox from before 0.1.0.
 
 #include <atomic>
 #include <chrono>
@@ -23,8 +24,6 @@ namespace {
 
 using namespace std::chrono_literals;
 using Kind = OldDatabase::Kind;
-
-int newest_version() { return static_cast<int>(migration_files().size()); }
 
 /// Consumers of the old library and of this library. All of them consume the same messages in order, while the tables
 /// are migrated.
@@ -152,7 +151,7 @@ void check_old_rows(Pool& pool, int consumer_number) {
 }
 
 /// Checks the features of later versions on old rows.
-void check_new_features(const OldDatabase& db, Pool& pool, int version) {
+void check_new_features(const OldDatabase& db, Pool& pool) {
   const std::string consumer = OldDatabase::consumer(0);
   LeaseConsumer lease(pool, consumer);
   const auto must_not_run = [](Lease&) { FAIL("the handler ran"); };
@@ -168,8 +167,7 @@ void check_new_features(const OldDatabase& db, Pool& pool, int version) {
   const auto is_parked = [&](int row) {
     return tx.consume({.business_key = OldDatabase::key(row)}, add_effect).outcome;
   };
-  const std::size_t counted = version < 2 ? 0 : OldDatabase::rows_each / 10;
-  CHECK(list_failed(*sql, {.consumer = consumer, .limit = 10'000}).size() == counted);
+  CHECK(list_failed(*sql, {.consumer = consumer, .limit = 10'000}).size() == OldDatabase::rows_each / 10);
   CHECK(retry_failed(*sql, {.consumer = consumer, .business_key = OldDatabase::key(9)}) == 1);
   CHECK(is_parked(9) == consumed);
   CHECK(retry_failed(*sql, {.consumer = consumer, .business_key = OldDatabase::key(8)}) == 0);
@@ -187,37 +185,59 @@ void check_new_features(const OldDatabase& db, Pool& pool, int version) {
         OldDatabase::rows_each * 2 / 10);
 }
 
-TEST_CASE(
-    "from every earlier version, with running consumers: each message takes effect once, and old rows keep their "
-    "state") {
-  for (int version = 1; version < newest_version(); ++version) {
-    CAPTURE(version);
-    const OldDatabase db(version);
-    REQUIRE(refusal_by_verify(db)->code == ErrorCode::schema_outdated);
-    const std::string before = db.old_contents();
-    Rollout rollout(db);
-    rollout.run();
-    for (const std::string& error : rollout.errors()) FAIL(error);
-    CHECK(!refusal_by_verify(db));
-    CHECK(rollout.refused() > 0);
-    CHECK(rollout.old_effects() > 0);
+void check_rows_and_features(const OldDatabase& db, Pool& pool) {
+  const std::string before = db.old_contents();
+  const long long effects = db.number("select count(*) from effect");
+  for (int i = 0; i < OldDatabase::consumers; ++i) check_old_rows(pool, i);
+  CHECK(db.old_contents() == before);
+  CHECK(db.number("select count(*) from effect") == effects);
+  check_new_features(db, pool);
+}
 
-    // Redeliveries consume the messages that no consumer has consumed.
-    Pool pool = db.pool(2);
-    TxConsumer consumer(pool, "svc");
-    for (int i = 0; i < rollout.messages(); ++i) {
-      CHECK(action_for(consumer.consume({.business_key = Rollout::key(i)}, add_effect)) == Action::acknowledge);
-    }
-    CHECK(db.number("select count(*) from effect") == rollout.messages());
-    CHECK(db.number("select count(distinct id) from effect") == rollout.messages());
-    CHECK(db.number("select count(*) from txinbox_consumed_message where consumer = 'svc'") == rollout.messages());
+TEST_CASE("from version 1, with running consumers: each message takes effect once, and old rows keep their state") {
+  const OldDatabase db(OldSchema::version_1);
+  REQUIRE(refusal_by_verify(db)->code == ErrorCode::schema_outdated);
+  const std::string before = db.old_contents();
+  Rollout rollout(db);
+  rollout.run();
+  for (const std::string& error : rollout.errors()) FAIL(error);
+  CHECK(!refusal_by_verify(db));
+  CHECK(rollout.refused() > 0);
+  CHECK(rollout.old_effects() > 0);
 
-    CHECK(db.old_contents() == before);
-    for (int i = 0; i < OldDatabase::consumers; ++i) check_old_rows(pool, i);
-    CHECK(db.old_contents() == before);
-    CHECK(db.number("select count(*) from effect") == rollout.messages());
-    check_new_features(db, pool, version);
+  // Redeliveries consume the messages that no consumer has consumed.
+  Pool pool = db.pool(2);
+  TxConsumer consumer(pool, "svc");
+  for (int i = 0; i < rollout.messages(); ++i) {
+    CHECK(action_for(consumer.consume({.business_key = Rollout::key(i)}, add_effect)) == Action::acknowledge);
   }
+  CHECK(db.number("select count(*) from effect") == rollout.messages());
+  CHECK(db.number("select count(distinct id) from effect") == rollout.messages());
+  CHECK(db.number("select count(*) from txinbox_consumed_message where consumer = 'svc'") == rollout.messages());
+  CHECK(db.old_contents() == before);
+  check_rows_and_features(db, pool);
+}
+
+TEST_CASE("the tables of a txinbox before 0.1.0 are refused until the script for the upgrade was applied") {
+  const OldDatabase db(OldSchema::before_0_1_0);
+  const std::string before = db.old_contents();
+  db.run("update txinbox_failed_message set deaths = 2");
+  for (const auto& refusal : {refusal_by_verify(db), refusal_by_migrate(db)}) {
+    REQUIRE(refusal);
+    CHECK(refusal->code == ErrorCode::schema_mismatch);
+    CHECK(refusal->text.find("upgrade_to_0.1.0.sql") != std::string::npos);
+    CHECK(refusal->text.find("crashes") == std::string::npos);  // not the differences, which have other remedies
+  }
+  run_statements(db, text_of(migrations_folder() + "/upgrade_to_0.1.0.sql"));
+  CHECK(refusal_by_verify(db)->code == ErrorCode::schema_outdated);
+  migrate(*db.session());
+  CHECK(!refusal_by_verify(db));
+  CHECK(db.old_contents() == before);
+  const auto failed = list_failed(*db.session(), {.consumer = OldDatabase::consumer(0), .limit = 1});
+  REQUIRE(failed.size() == 1);
+  CHECK(failed.front().crashes == 2);
+  Pool pool = db.pool(2);
+  check_rows_and_features(db, pool);
 }
 
 }  // namespace

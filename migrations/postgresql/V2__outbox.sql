@@ -1,8 +1,8 @@
--- txinbox, schema version 7, for PostgreSQL 12 or later.
+-- txinbox, schema version 2, for PostgreSQL 12 or later.
 --
 -- Apply in one transaction:
---   psql --single-transaction -v ON_ERROR_STOP=1 -f V7__outbox.sql
--- or with `txinbox migrate`. The tables go into the first schema of the search_path: that of the others.
+--   psql --single-transaction -v ON_ERROR_STOP=1 -f V2__outbox.sql
+-- or with `txinbox migrate`. The tables go into the first schema of the search_path: that of the inbox.
 
 -- One row for each message that waits to be published. The names id, aggregatetype, aggregateid, type and payload are
 -- those of Debezium's outbox event router.
@@ -55,6 +55,22 @@ INSERT INTO txinbox_outbox_part (part)
 SELECT n FROM generate_series(0, 63) AS n
 ON CONFLICT (part) DO NOTHING;
 
+-- One row: the id of this database. The ids of messages that handlers add to the outbox are derived from it. So two
+-- databases or schemas, for example of two tenants, never derive the same id.
+CREATE TABLE IF NOT EXISTS txinbox_outbox_database (
+  one integer NOT NULL,
+  id  uuid     NOT NULL,
+  CONSTRAINT txinbox_outbox_database_pkey PRIMARY KEY (one),
+  CONSTRAINT txinbox_outbox_database_one CHECK (one = 1)
+);
+
+COMMENT ON COLUMN txinbox_outbox_database.id IS 'random';
+
+-- gen_random_uuid() needs PostgreSQL 13.
+INSERT INTO txinbox_outbox_database (one, id)
+VALUES (1, md5(random()::text || clock_timestamp()::text || pg_backend_pid()::text)::uuid)
+ON CONFLICT (one) DO NOTHING;
+
 INSERT INTO txinbox_schema (version, name, oldest_library)
-VALUES (7, 'outbox', '0.1.0')
+VALUES (2, 'outbox', '0.1.0')
 ON CONFLICT (version) DO NOTHING;

@@ -1,8 +1,9 @@
--- txinbox, schema version 7, for MariaDB 10.5 or later and MySQL 8.0 or later.
+-- txinbox, schema version 2, for MariaDB 10.5 or later and MySQL 8.0 or later.
 --
 -- Apply with:
---   mariadb orders < V7__outbox.sql
--- or with `txinbox migrate`.
+--   mariadb orders < V2__outbox.sql
+-- or with `txinbox migrate`. These databases commit each DDL statement by itself: if a run was interrupted, run the file
+-- again.
 
 -- One row for each message that waits to be published. The names id, aggregatetype, aggregateid, type and payload are
 -- those of Debezium's outbox event router.
@@ -47,6 +48,18 @@ INSERT INTO txinbox_outbox_part (part) VALUES
   (48), (49), (50), (51), (52), (53), (54), (55), (56), (57), (58), (59), (60), (61), (62), (63)
 ON DUPLICATE KEY UPDATE owner = owner;
 
+-- One row: the id of this database. The ids of messages that handlers add to the outbox are derived from it. So two
+-- databases, for example of two tenants, never derive the same id.
+CREATE TABLE IF NOT EXISTS txinbox_outbox_database (
+  one INT        NOT NULL,
+  id  BINARY(16) NOT NULL COMMENT 'a UUID',
+  PRIMARY KEY (one),
+  CONSTRAINT txinbox_outbox_database_one CHECK (one = 1)
+) ENGINE = InnoDB;
+
+INSERT INTO txinbox_outbox_database (one, id) VALUES (1, UNHEX(REPLACE(UUID(), '-', '')))
+ON DUPLICATE KEY UPDATE one = one;
+
 INSERT INTO txinbox_schema (version, name, oldest_library, applied_at)
-VALUES (7, 'outbox', '0.1.0', UTC_TIMESTAMP(6))
+VALUES (2, 'outbox', '0.1.0', UTC_TIMESTAMP(6))
 ON DUPLICATE KEY UPDATE version = version;

@@ -1,7 +1,7 @@
--- txinbox, schema version 7, for SQLite 3.35 or later.
+-- txinbox, schema version 2, for SQLite 3.35 or later.
 --
 -- Apply in one transaction:
---   sqlite3 -bail orders.db "BEGIN IMMEDIATE" ".read V7__outbox.sql" "COMMIT"
+--   sqlite3 -bail orders.db "BEGIN IMMEDIATE" ".read V2__outbox.sql" "COMMIT"
 -- or with `txinbox migrate`.
 
 -- One row for each message that waits to be published. The names id, aggregatetype, aggregateid, type and payload are
@@ -43,6 +43,15 @@ INSERT INTO txinbox_outbox_part (part) VALUES
   (48), (49), (50), (51), (52), (53), (54), (55), (56), (57), (58), (59), (60), (61), (62), (63)
 ON CONFLICT (part) DO NOTHING;
 
+-- One row: the id of this database. The ids of messages that handlers add to the outbox are derived from it. So two
+-- databases, for example of two tenants, never derive the same id.
+CREATE TABLE IF NOT EXISTS txinbox_outbox_database (
+  one INTEGER NOT NULL PRIMARY KEY CHECK (one = 1),
+  id  BLOB    NOT NULL  -- 16 random bytes
+) WITHOUT ROWID;
+
+INSERT INTO txinbox_outbox_database (one, id) VALUES (1, randomblob(16)) ON CONFLICT (one) DO NOTHING;
+
 INSERT INTO txinbox_schema (version, name, oldest_library)
-VALUES (7, 'outbox', '0.1.0')
+VALUES (2, 'outbox', '0.1.0')
 ON CONFLICT (version) DO NOTHING;
