@@ -11,6 +11,7 @@ if(TXINBOX_WITH_SOCI)
 endif()
 
 set(txinbox_databases "")
+set(txinbox_database_clients "") # their targets, in the same order
 
 # component: SOCI's name for the database; client: the CMake package of the client library.
 function(txinbox_find_database component client client_target debian_package)
@@ -29,6 +30,7 @@ function(txinbox_find_database component client client_target debian_package)
   if((TARGET SOCI::${component} OR NOT TXINBOX_WITH_SOCI) AND TARGET ${client_target})
     list(APPEND txinbox_databases ${component})
     set(txinbox_databases "${txinbox_databases}" PARENT_SCOPE)
+    set(txinbox_database_clients ${txinbox_database_clients} ${client_target} PARENT_SCOPE)
   elseif(NOT wanted STREQUAL "AUTO")
     message(FATAL_ERROR "TXINBOX_WITH_${upper} is ${wanted}, but SOCI's ${component} backend or its client library "
                         "is missing. On Debian: apt-get install libsoci-dev ${debian_package}")

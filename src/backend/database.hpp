@@ -18,15 +18,12 @@
 #include "backend/error_class.hpp"
 #include "backend/error_meaning.hpp"
 #include "backend/native_connection.hpp"
-#include "backend/scratch_sql.hpp"
 #include "backend/session.hpp"
 #include "base/url.hpp"
 
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace backend {
-
-class UserSql;
 
 /// The description of a database error. It contains no value that was bound to a statement.
 struct ErrorDescription {
@@ -93,11 +90,6 @@ class Database {
 
   /// Returns the syntax for statements about the tables in `schema`.
   virtual std::unique_ptr<Dialect> dialect(const std::string& schema) const = 0;
-
-  virtual ScratchSql scratch_sql() const = 0;
-
-  /// Returns how the database parses and runs the SQL of a user of the command.
-  virtual const UserSql& user_sql() const noexcept = 0;
 
  protected:
   Database() = default;

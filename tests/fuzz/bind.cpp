@@ -16,9 +16,9 @@
 
 using namespace txinbox::fuzz;
 using namespace txinbox::cli;
-using txinbox::backend::SqlLimits;
-using txinbox::backend::SqlNumber;
-using txinbox::backend::SqlValue;
+using txinbox::cli::SqlLimits;
+using txinbox::cli::SqlNumber;
+using txinbox::cli::SqlValue;
 
 namespace {
 

@@ -4,15 +4,15 @@
 #include <string_view>
 
 #include "backend/registry.hpp"
-#include "backend/user_sql.hpp"
+#include "cli/sql/user_sql.hpp"
 
 namespace txinbox::fuzz {
 
 /// A database, and how a session on it reads SQL.
 struct Dialect {
   std::string_view database;
-  const backend::UserSql& sql;
-  backend::SqlSyntax syntax;
+  const cli::UserSql& sql;
+  cli::SqlSyntax syntax;
 };
 
 /// The dialect that the first line of an input names: a database, and optionally a setting.
@@ -20,7 +20,7 @@ inline std::optional<Dialect> dialect_named(std::string_view name) {
   const auto database = name.substr(0, name.find(' '));
   const auto setting = name.substr(database.size());
   if (database != "sqlite3" && database != "mysql" && database != "postgresql") return std::nullopt;
-  const auto& sql = backend::database_named(database).user_sql();
+  const auto& sql = cli::user_sql_of(backend::database_named(database));
   Dialect dialect{database, sql, sql.default_syntax()};
   if (setting == " ansi_quotes" && database == "mysql") {
     dialect.syntax.double_quoted_text = false;

@@ -16,7 +16,7 @@
 
 using namespace txinbox::fuzz;
 using namespace txinbox::cli;
-using txinbox::backend::SqlSyntax;
+using txinbox::cli::SqlSyntax;
 
 namespace {
 

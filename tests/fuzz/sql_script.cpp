@@ -37,7 +37,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const auto& sql = statement.sql;
     claim(sql.pieces.size() == sql.values.size() + 1, "there is a value between every two pieces");
     const auto name = [&](std::size_t i) { return ":" + script->names.at(sql.values[i]); };
-    claim(txinbox::backend::joined(sql, name) == statement.text, "the pieces and names give the statement");
+    claim(txinbox::cli::joined(sql, name) == statement.text, "the pieces and names give the statement");
     if (dialect->database == "sqlite3") claim_is_one_to_sqlite(statement);
   }
   return 0;

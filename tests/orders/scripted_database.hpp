@@ -106,8 +106,6 @@ class ScriptedDatabase final : public backend::Database {
     return real_.run(connection, sql);
   }
   std::unique_ptr<backend::Dialect> dialect(const std::string& schema) const override { return real_.dialect(schema); }
-  backend::ScratchSql scratch_sql() const override { return real_.scratch_sql(); }
-  const backend::UserSql& user_sql() const noexcept override { return real_.user_sql(); }
 
  private:
   friend class ScriptedSession;

@@ -24,7 +24,7 @@ std::string key_of(const std::string& text, const Incoming& incoming) {
   Message message;
   cli::Values values;
   const std::string error = test::thrown_by([&] {
-    const cli::MessageReader reader(options, script, backend::SqlLimits());
+    const cli::MessageReader reader(options, script, cli::SqlLimits());
     reader.read(incoming, message, values);
   });
   return error == "nothing" ? "key " + message.business_key : error;
@@ -36,7 +36,7 @@ std::string id_of(const Incoming& incoming) {
   options.key = "/no";
   options.message_id = "/id";
   const cli::Script script;
-  const cli::MessageReader reader(options, script, backend::SqlLimits());
+  const cli::MessageReader reader(options, script, cli::SqlLimits());
   Message message;
   cli::Values values;
   reader.read(incoming, message, values);

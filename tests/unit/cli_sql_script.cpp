@@ -18,8 +18,8 @@ constexpr const char* mysql = "mysql";
 constexpr const char* postgresql = "postgresql";
 constexpr const char* all[] = {sqlite3, mysql, postgresql};
 
-const txinbox::backend::UserSql& sql_of(const char* database) {
-  return txinbox::backend::database_named(database).user_sql();
+const txinbox::cli::UserSql& sql_of(const char* database) {
+  return txinbox::cli::user_sql_of(txinbox::backend::database_named(database));
 }
 
 Script parsed(const std::string& sql, const char* database) { return parse_script(sql, sql_of(database)); }

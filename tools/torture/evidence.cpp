@@ -5,6 +5,7 @@
 
 #include "backend/registry.hpp"
 #include "soci_adapter/soci_connection.hpp"
+#include "torture/scratch_sql.hpp"
 #include "torture/scratch_tables.hpp"
 
 namespace txinbox::torture {
@@ -34,7 +35,7 @@ std::vector<LedgerLine> read_ledger(soci::session& sql) {
 std::vector<InboxRow> read_inbox(soci::session& sql) {
   // The storm's results are text.
   const std::string stored_as_text =
-      fmt::format(fmt::runtime(backend::database_of(sql).scratch_sql().as_text), "result");
+      fmt::format(fmt::runtime(scratch_sql_of(backend::database_of(sql)).as_text), "result");
   const std::string consumer = consumer_name;
   std::vector<InboxRow> rows;
   std::string business_key;

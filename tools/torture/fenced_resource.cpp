@@ -5,12 +5,13 @@
 
 #include "backend/registry.hpp"
 #include "soci_adapter/soci_connection.hpp"
+#include "torture/scratch_sql.hpp"
 #include "torture/scratch_tables.hpp"
 
 namespace txinbox::torture {
 
 bool FencedResource::introduce() const {
-  const auto own = backend::database_of(sql_).scratch_sql();
+  const auto own = scratch_sql_of(backend::database_of(sql_));
   soci::statement statement = (sql_.prepare << fmt::format("{} into {} (business_key, fence, effects) values "
                                                            "(:k, 0, 0){}",
                                                            own.insert, resource_table, own.unless_exists),

@@ -6,6 +6,7 @@
 
 #include "backend/registry.hpp"
 #include "soci_adapter/soci_connection.hpp"
+#include "torture/scratch_sql.hpp"
 #include "torture/scratch_tables.hpp"
 
 namespace txinbox::torture {
@@ -37,7 +38,7 @@ bool can_lock(soci::session& sql, const std::string& begin, const std::string& q
 }  // namespace
 
 std::optional<std::string> open_transaction(soci::session& sql, const std::string& name) {
-  const auto own = backend::database_of(sql).scratch_sql();
+  const auto own = scratch_sql_of(backend::database_of(sql));
   if (!own.count_open.empty()) {
     int count = 0;
     sql << std::string(own.count_open), soci::into(count), soci::use(name);

@@ -8,6 +8,7 @@
 #include "soci_adapter/soci_connection.hpp"
 #include "torture/outbox_sink.hpp"
 #include "torture/plan.hpp"
+#include "torture/scratch_sql.hpp"
 
 namespace txinbox::torture {
 namespace {
@@ -35,12 +36,12 @@ void create_accounts(soci::session& sql) {
   // `touched` is a column that can change without a change of a balance.
   sql << fmt::format(
       "create table {} (id integer not null primary key, balance bigint not null, touched bigint not null){}",
-      account_table, backend::database_of(sql).scratch_sql().table_options);
+      account_table, scratch_sql_of(backend::database_of(sql)).table_options);
 }
 
 // The business key is not unique in the ledger, so that a doubled effect is recorded and not refused.
 void create_ledger(soci::session& sql) {
-  const auto own = backend::database_of(sql).scratch_sql();
+  const auto own = scratch_sql_of(backend::database_of(sql));
   sql << fmt::format(
       "create table {} (run varchar(40) not null primary key, business_key {} not null, account_from integer not null, "
       "account_to integer not null, amount bigint not null, fence bigint, place bigint){}",
@@ -48,7 +49,7 @@ void create_ledger(soci::session& sql) {
 }
 
 void create_resource(soci::session& sql) {
-  const auto own = backend::database_of(sql).scratch_sql();
+  const auto own = scratch_sql_of(backend::database_of(sql));
   sql << fmt::format(
       "create table {} (business_key {} not null primary key, fence bigint not null, effects bigint not null){}",
       resource_table, own.key_type, own.table_options);

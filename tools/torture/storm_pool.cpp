@@ -2,6 +2,7 @@
 
 #include "backend/database.hpp"
 #include "soci_adapter/soci_connection.hpp"
+#include "torture/scratch_sql.hpp"
 
 namespace txinbox::torture {
 namespace {
@@ -11,7 +12,7 @@ using namespace std::chrono_literals;
 }  // namespace
 
 std::chrono::milliseconds worker_lock_timeout(const backend::Database& database) {
-  return database.scratch_sql().has_one_writer ? 400ms : 2s;
+  return scratch_sql_of(database).has_one_writer ? 400ms : 2s;
 }
 
 Pool open_worker_pool(const cli::DatabaseOption& option, const std::string& name, std::size_t connections) {

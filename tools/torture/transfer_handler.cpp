@@ -14,6 +14,7 @@
 #include "torture/dice.hpp"
 #include "torture/misbehaviours.hpp"
 #include "torture/outbox_handler.hpp"
+#include "torture/scratch_sql.hpp"
 #include "torture/scratch_tables.hpp"
 #include "torture/transfer_statements.hpp"
 
@@ -105,7 +106,7 @@ void TransferHandler::go_on(soci::session& sql, Delivery& delivery, const KeyPla
   try {
     write(sql, delivery, key, false, milliseconds(0));
   } catch (const soci::soci_error&) {
-    if (!backend::database_of(sql).scratch_sql().error_ends_transaction) throw;
+    if (!scratch_sql_of(backend::database_of(sql)).error_ends_transaction) throw;
   }
 }
 

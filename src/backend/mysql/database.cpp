@@ -153,16 +153,6 @@ class MysqlDatabase final : public Database {
 
   std::unique_ptr<Dialect> dialect(const std::string& schema) const override { return make_mysql_dialect(schema); }
 
-  const UserSql& user_sql() const noexcept override { return mysql_user_sql(); }
-
-  ScratchSql scratch_sql() const override {
-    return {.key_type = "varbinary(255)",
-            .table_options = " engine = InnoDB",
-            .insert = "insert ignore",
-            .unless_exists = "",
-            .as_text = "cast({} as char)"};
-  }
-
  private:
   static MYSQL* opened(const NativeConnection& connection) {
     MYSQL* const db = mysql_native(connection);

@@ -139,16 +139,6 @@ class PostgresqlDatabase final : public Database {
 
   std::unique_ptr<Dialect> dialect(const std::string& schema) const override { return make_postgresql_dialect(schema); }
 
-  const UserSql& user_sql() const noexcept override { return postgresql_user_sql(); }
-
-  ScratchSql scratch_sql() const override {
-    return {
-        .key_type = "text collate \"C\"",
-        .as_text = "convert_from({}, 'UTF8')",
-        .error_ends_transaction = true,
-        .count_open = "select count(*) from pg_stat_activity where application_name = :n and xact_start is not null"};
-  }
-
  private:
   static PGconn* opened(const NativeConnection& connection) {
     PGconn* const pg = postgresql_native(connection);

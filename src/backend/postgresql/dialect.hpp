@@ -4,7 +4,6 @@
 #include <string>
 
 #include "backend/dialect.hpp"
-#include "backend/user_sql.hpp"
 
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
@@ -12,9 +11,6 @@ namespace backend {
 
 /// The syntax of portable statements.
 std::unique_ptr<Dialect> make_postgresql_dialect(std::string schema);
-
-/// How to read and run the SQL of the command's user.
-const UserSql& postgresql_user_sql() noexcept;
 
 }  // namespace backend
 TXINBOX_NAMESPACE_END

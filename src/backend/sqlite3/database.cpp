@@ -121,10 +121,6 @@ class Sqlite3Database final : public Database {
   }
 
   std::unique_ptr<Dialect> dialect(const std::string& /*always main*/) const override { return make_sqlite3_dialect(); }
-
-  const UserSql& user_sql() const noexcept override { return sqlite3_user_sql(); }
-
-  ScratchSql scratch_sql() const override { return {.has_one_writer = true}; }
 };
 
 }  // namespace

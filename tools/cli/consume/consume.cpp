@@ -9,7 +9,6 @@
 #include <txinbox/tx_consumer.hpp>
 
 #include "backend/database.hpp"
-#include "backend/user_sql.hpp"
 #include "cli/brokers.hpp"
 #include "cli/consume/broker_run.hpp"
 #include "cli/consume/consume_run.hpp"
@@ -17,6 +16,7 @@
 #include "cli/help_text.hpp"
 #include "cli/sql/check_sql.hpp"
 #include "cli/sql/prepared_script.hpp"
+#include "cli/sql/user_sql.hpp"
 #include "cli/subcommands.hpp"
 #include "console/duration.hpp"
 #include "console/open_database.hpp"
@@ -64,11 +64,11 @@ int run_consume(ConsumeOptions options) {
   const bool is_from_option = !options.from.empty();
   options.from = broker_url(options);
   if (!options.from.empty() && !is_from_option) note_unread_lines();
-  const backend::UserSql& database = options.database.database().user_sql();
+  const UserSql& database = user_sql_of(options.database.database());
   const std::string sql = read_sql(options);
-  backend::SqlSyntax syntax = database.default_syntax();
+  SqlSyntax syntax = database.default_syntax();
   Script script = parse_script(sql, database, syntax);
-  std::optional<MessageReader> messages(std::in_place, options, script, backend::SqlLimits());
+  std::optional<MessageReader> messages(std::in_place, options, script, SqlLimits());
   std::optional<InputFile> input;
   if (options.from.empty()) input.emplace(options.file);
 
@@ -84,7 +84,7 @@ int run_consume(ConsumeOptions options) {
       syntax = actual;
       script = parse_script(sql, database, syntax);
     }
-    const backend::SqlLimits limits = database.limits(*native);
+    const SqlLimits limits = database.limits(*native);
     messages.emplace(options, script, limits);
     script.most_together = most_together(script, *native, limits);
     check_sql(connection.session(), script);

@@ -24,7 +24,7 @@ auto readable(Read read) {
 
 }  // namespace
 
-MessageReader::MessageReader(const ConsumeOptions& options, const Script& script, const backend::SqlLimits& limits)
+MessageReader::MessageReader(const ConsumeOptions& options, const Script& script, const SqlLimits& limits)
     : key_(options.key, "--key", detail::KeyValues::delivery),
       script_(script),
       binder_(script, options.binds),

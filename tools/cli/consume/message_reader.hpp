@@ -20,7 +20,7 @@ class MessageReader {
   /// The script must outlive this object.
   ///
   /// Errors: `Error` invalid_argument for invalid options.
-  MessageReader(const ConsumeOptions& options, const Script& script, const backend::SqlLimits& limits);
+  MessageReader(const ConsumeOptions& options, const Script& script, const SqlLimits& limits);
 
   /// Errors: `LineError`. The message then has the key, if it could be read.
   void read(std::string_view line, Message& message, Values& values) const;
@@ -39,7 +39,7 @@ class MessageReader {
   detail::JsonFields content_;
   const Script& script_;
   Binder binder_;
-  backend::SqlLimits limits_;
+  SqlLimits limits_;
   bool keep_payload_;
 };
 

@@ -8,7 +8,7 @@
 
 namespace txinbox::cli {
 
-backend::SqlValue to_sql(const JsonValue& value, const backend::SqlLimits& limits) {
+SqlValue to_sql(const JsonValue& value, const SqlLimits& limits) {
   switch (value.kind) {
     case JsonValue::Kind::null:
       return std::monostate{};
@@ -17,7 +17,7 @@ backend::SqlValue to_sql(const JsonValue& value, const backend::SqlLimits& limit
     case JsonValue::Kind::integer:
       return value.integer;
     case JsonValue::Kind::number:
-      return backend::SqlNumber{value.text};
+      return SqlNumber{value.text};
     case JsonValue::Kind::string:
       if (!limits.why_no_nul.empty() && value.text.find('\0') != std::string::npos) {
         throw LineError(std::string(limits.why_no_nul));
@@ -47,7 +47,7 @@ Binder::Binder(const Script& script, const std::vector<std::string>& options) {
   }
 }
 
-Values Binder::bind(const JsonValue& root, std::string_view line, const backend::SqlLimits& limits) const {
+Values Binder::bind(const JsonValue& root, std::string_view line, const SqlLimits& limits) const {
   Values values;
   values.reserve(sources_.size());
   for (const auto& source : sources_) {

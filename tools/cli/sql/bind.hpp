@@ -5,8 +5,8 @@
 #include <string_view>
 #include <vector>
 
-#include "backend/user_sql.hpp"
 #include "cli/sql/sql_script.hpp"
+#include "cli/sql/user_sql.hpp"
 #include "message/json/json_error.hpp"
 #include "message/json/json_pointer.hpp"
 #include "message/json/json_value.hpp"
@@ -27,10 +27,10 @@ JsonValue parse_json_line(std::string_view line);
 /// The SQL value for a JSON value of a line. docs/operations/command.md has the table.
 ///
 /// Errors: `LineError` for a string with a NUL character, if the database does not support it.
-backend::SqlValue to_sql(const JsonValue& value, const backend::SqlLimits& limits);
+SqlValue to_sql(const JsonValue& value, const SqlLimits& limits);
 
 /// The values of one line, in the order of the script's names.
-using Values = std::vector<backend::SqlValue>;
+using Values = std::vector<SqlValue>;
 
 /// Knows for each placeholder where a line has its value.
 class Binder {
@@ -42,7 +42,7 @@ class Binder {
   Binder(const Script& script, const std::vector<std::string>& options);
 
   /// Errors: `LineError` if the line does not have a value; as `to_sql`.
-  Values bind(const JsonValue& root, std::string_view line, const backend::SqlLimits& limits) const;
+  Values bind(const JsonValue& root, std::string_view line, const SqlLimits& limits) const;
 
  private:
   struct Source {

@@ -22,14 +22,13 @@ constexpr std::size_t most_runs_together = 1000;
 
 // Only statements that read or change rows can run together, because they cannot end the transaction. After another
 // statement, txinbox must know for which message it ran first.
-std::size_t most_together(const Script& script, const backend::NativeConnection& connection,
-                          const backend::SqlLimits& limits) {
+std::size_t most_together(const Script& script, const backend::NativeConnection& connection, const SqlLimits& limits) {
   if (!has_only_row_statements(script)) return 0;
-  return connection.database().user_sql().most_together(connection, limits);
+  return user_sql_of(connection.database()).most_together(connection, limits);
 }
 
 PreparedScript::PreparedScript(soci::session& session)
-    : connection_(backend::connection_of(session)), sql_(connection_->database().user_sql()) {}
+    : connection_(backend::connection_of(session)), sql_(user_sql_of(connection_->database())) {}
 
 void PreparedScript::begin(const Script& script, bool keeps_statements) {
   waiting_.clear();  // of a run that failed
@@ -81,8 +80,8 @@ void PreparedScript::flush() {
   numbers_.clear();
 }
 
-backend::UserStatement& PreparedScript::prepared(const Script& script, std::size_t number) {
-  using Runs = backend::UserSql::Runs;
+UserStatement& PreparedScript::prepared(const Script& script, std::size_t number) {
+  using Runs = UserSql::Runs;
   Kept& kept = kept_[number];
   if (kept.statement == nullptr) {
     kept.statement =

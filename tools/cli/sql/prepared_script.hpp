@@ -6,16 +6,15 @@
 #include <vector>
 
 #include "backend/native_connection.hpp"
-#include "backend/user_sql.hpp"
 #include "cli/sql/bind.hpp"
 #include "cli/sql/sql_script.hpp"
+#include "cli/sql/user_sql.hpp"
 
 namespace txinbox::cli {
 
 /// How many bytes of the script's statements one round trip may contain on this connection. 0: the statements run one
 /// by one.
-std::size_t most_together(const Script& script, const backend::NativeConnection& connection,
-                          const backend::SqlLimits& limits);
+std::size_t most_together(const Script& script, const backend::NativeConnection& connection, const SqlLimits& limits);
 
 /// The script's statements on one connection. Each is prepared when it first runs, and kept where this is safe.
 class PreparedScript {
@@ -36,20 +35,20 @@ class PreparedScript {
  private:
   struct Kept {
     bool may_keep = false;
-    std::unique_ptr<backend::UserStatement> statement = {};
+    std::unique_ptr<UserStatement> statement = {};
   };
 
   void begin(const Script& script, bool keeps_statements);
-  backend::UserStatement& prepared(const Script& script, std::size_t statement);
+  UserStatement& prepared(const Script& script, std::size_t statement);
   void ran(std::size_t statement, bool prepare_anew);
   void flush();
 
   const backend::ConnectionPtr connection_;
-  const backend::UserSql& sql_;
+  const UserSql& sql_;
   bool stale_ = true;
-  std::vector<Kept> kept_;                 // one for each statement
-  std::vector<backend::UserRun> waiting_;  // for `run_together`
-  std::vector<std::size_t> numbers_;       // the statement of each entry of `waiting_`
+  std::vector<Kept> kept_;            // one for each statement
+  std::vector<UserRun> waiting_;      // for `run_together`
+  std::vector<std::size_t> numbers_;  // the statement of each entry of `waiting_`
 };
 
 }  // namespace txinbox::cli

@@ -19,7 +19,7 @@ bool is_ascii(char c) { return static_cast<unsigned char>(c) < 0x80; }
 
 class Lexer {
  public:
-  Lexer(std::string_view sql, const backend::SqlSyntax& syntax) : sql_(sql), syntax_(syntax) {}
+  Lexer(std::string_view sql, const SqlSyntax& syntax) : sql_(sql), syntax_(syntax) {}
 
   std::vector<Token> run() {
     while (at_ < sql_.size()) next();
@@ -158,7 +158,7 @@ class Lexer {
   }
 
   std::string_view sql_;
-  backend::SqlSyntax syntax_;
+  SqlSyntax syntax_;
   std::size_t at_ = 0;
   std::size_t line_ = 1;
   std::vector<Token> tokens_;
@@ -166,6 +166,6 @@ class Lexer {
 
 }  // namespace
 
-std::vector<Token> lex(std::string_view sql, const backend::SqlSyntax& syntax) { return Lexer(sql, syntax).run(); }
+std::vector<Token> lex(std::string_view sql, const SqlSyntax& syntax) { return Lexer(sql, syntax).run(); }
 
 }  // namespace txinbox::cli

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "backend/user_sql.hpp"
+#include "cli/sql/user_sql.hpp"
 
 namespace txinbox::cli {
 
@@ -28,6 +28,6 @@ struct Token {
 ///
 /// Errors: `UsageError` for a quote or comment that does not end, and for a placeholder that is not written as :name or
 ///          that the database would not bind.
-std::vector<Token> lex(std::string_view sql, const backend::SqlSyntax& syntax);
+std::vector<Token> lex(std::string_view sql, const SqlSyntax& syntax);
 
 }  // namespace txinbox::cli

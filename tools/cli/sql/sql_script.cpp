@@ -25,7 +25,7 @@ std::string upper(std::string text) {
 
 // Such statements are refused before the first line, with a remedy. If something else ends the transaction, for example
 // a procedure that commits, the guard of the transaction notices it for each message.
-void check_keeps_transaction(const std::vector<Token>& tokens, const backend::UserSql& database) {
+void check_keeps_transaction(const std::vector<Token>& tokens, const UserSql& database) {
   std::vector<std::string> words;
   for (const auto& token : tokens) {
     if (token.kind == Token::Kind::word) words.push_back(upper(token.text));
@@ -96,7 +96,7 @@ Statement build(const std::vector<Token>& tokens, Names names) {
 
 bool Script::uses(std::string_view name) const { return std::find(names.begin(), names.end(), name) != names.end(); }
 
-Script parse_script(std::string_view sql, const backend::UserSql& database, const backend::SqlSyntax& syntax) {
+Script parse_script(std::string_view sql, const UserSql& database, const SqlSyntax& syntax) {
   if (sql.find('\0') != std::string_view::npos) throw UsageError("the SQL contains a NUL character");
   Script script;
   std::vector<Token> tokens;

@@ -5,14 +5,14 @@
 #include <string_view>
 #include <vector>
 
-#include "backend/user_sql.hpp"
+#include "cli/sql/user_sql.hpp"
 
 namespace txinbox::cli {
 
 struct Statement {
   std::string text;                // without comments and without the semicolon
   std::vector<std::string> names;  // its placeholders, without repetition
-  backend::SqlStatement sql;       // the same, with the positions of the script's values
+  SqlStatement sql;                // the same, with the positions of the script's values
 };
 
 /// The user's SQL, split into statements. A body that contains semicolons (CREATE TRIGGER … BEGIN … END) is not
@@ -29,10 +29,10 @@ struct Script {
 
 /// Errors: `UsageError` as `lex`; if there is no statement; for a statement that would end the transaction, or that
 ///          `database` refuses.
-Script parse_script(std::string_view sql, const backend::UserSql& database, const backend::SqlSyntax& syntax);
+Script parse_script(std::string_view sql, const UserSql& database, const SqlSyntax& syntax);
 
 /// The same for a session with the default settings.
-inline Script parse_script(std::string_view sql, const backend::UserSql& database) {
+inline Script parse_script(std::string_view sql, const UserSql& database) {
   return parse_script(sql, database, database.default_syntax());
 }
 

@@ -19,14 +19,14 @@ std::size_t quoted_size(std::string_view text, std::string_view doubled) {
   return text.size() + static_cast<std::size_t>(count) + 2;
 }
 
-std::size_t sent_size(const backend::SqlValue& value, std::string_view doubled) {
+std::size_t sent_size(const SqlValue& value, std::string_view doubled) {
   if (const auto* text = std::get_if<std::string>(&value)) return quoted_size(*text, doubled);
-  if (const auto* number = std::get_if<backend::SqlNumber>(&value)) return number->text.size() + 2;
+  if (const auto* number = std::get_if<SqlNumber>(&value)) return number->text.size() + 2;
   return longest_integer;
 }
 
 // An upper limit that needs no look at the characters.
-std::size_t most_sent(const backend::SqlValue& value) {
+std::size_t most_sent(const SqlValue& value) {
   const auto* text = std::get_if<std::string>(&value);
   return text == nullptr ? sent_size(value, {}) : 2 * text->size() + 2;
 }
@@ -41,7 +41,7 @@ std::size_t size_of(const Statement& statement, const Values& values, Size&& siz
 
 }  // namespace
 
-std::size_t size_with_values(const Statement& statement, const Values& values, const backend::SqlLimits& limits) {
+std::size_t size_with_values(const Statement& statement, const Values& values, const SqlLimits& limits) {
   return size_of(statement, values, [&](const auto& value) { return sent_size(value, limits.doubled); });
 }
 
@@ -49,7 +49,7 @@ std::size_t most_size_with_values(const Statement& statement, const Values& valu
   return size_of(statement, values, most_sent);
 }
 
-void check_size(const Script& script, const Values& values, const backend::SqlLimits& limits) {
+void check_size(const Script& script, const Values& values, const SqlLimits& limits) {
   if (limits.statement_bytes == 0) return;
   for (std::size_t i = 0; i < script.statements.size(); ++i) {
     const Statement& statement = script.statements[i];

@@ -8,7 +8,7 @@
 namespace txinbox::cli {
 
 /// The size in bytes of a statement with its values as literals.
-std::size_t size_with_values(const Statement& statement, const Values& values, const backend::SqlLimits& limits);
+std::size_t size_with_values(const Statement& statement, const Values& values, const SqlLimits& limits);
 
 /// An upper limit of this size. It does not look at the characters of the values.
 std::size_t most_size_with_values(const Statement& statement, const Values& values);
@@ -17,6 +17,6 @@ std::size_t most_size_with_values(const Statement& statement, const Values& valu
 /// connection, so the line would be retried forever, and no later line would be consumed.
 ///
 /// Errors: `LineError` for the first statement that is longer.
-void check_size(const Script& script, const Values& values, const backend::SqlLimits& limits);
+void check_size(const Script& script, const Values& values, const SqlLimits& limits);
 
 }  // namespace txinbox::cli

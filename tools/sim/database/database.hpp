@@ -35,8 +35,6 @@ class SimDatabase final : public backend::Database {
                                   std::size_t columns) const override;
   std::size_t run(const backend::NativeConnection&, const std::string& sql) const override;
   std::unique_ptr<backend::Dialect> dialect(const std::string& schema) const override;
-  backend::ScratchSql scratch_sql() const override { return {}; }
-  const backend::UserSql& user_sql() const noexcept override { return sqlite3_.user_sql(); }
 
  private:
   Server& server_;

@@ -11,13 +11,10 @@
 #include <vector>
 
 #include <txinbox/error.hpp>
-#include <txinbox/version.hpp>
 
 #include "backend/native_connection.hpp"
 
-namespace txinbox {
-TXINBOX_NAMESPACE_BEGIN
-namespace backend {
+namespace txinbox::cli {
 
 /// How a session parses SQL. A program must know this to split a text into statements and to find the placeholders.
 struct SqlSyntax {
@@ -102,8 +99,8 @@ class UserSql {
   virtual SqlSyntax default_syntax() const = 0;
 
   /// Returns the syntax of this session.
-  virtual SqlSyntax syntax(const NativeConnection&) const { return default_syntax(); }
-  virtual SqlLimits limits(const NativeConnection&) const { return {}; }
+  virtual SqlSyntax syntax(const backend::NativeConnection&) const { return default_syntax(); }
+  virtual SqlLimits limits(const backend::NativeConnection&) const { return {}; }
 
   /// Returns why a statement with these words, in upper case, cannot run in the transaction of a message. Empty if it
   /// can, as far as the words show. It is not called for the commands that end a transaction on every database.
@@ -112,28 +109,36 @@ class UserSql {
   /// Makes the database parse a statement, without values and without running it.
   ///
   /// Errors: a `DatabaseError`, on which `classify_check_error` says more.
-  virtual void check(const NativeConnection&, const SqlStatement&) const = 0;
+  virtual void check(const backend::NativeConnection&, const SqlStatement&) const = 0;
   virtual SqlVerdict classify_check_error(const DatabaseError&, const SqlStatement&) const noexcept = 0;
 
   enum class Runs { once, often };
-  virtual std::unique_ptr<UserStatement> prepare(const NativeConnection&, const SqlStatement&, Runs) const = 0;
+  virtual std::unique_ptr<UserStatement> prepare(const backend::NativeConnection&, const SqlStatement&, Runs) const = 0;
 
   /// Returns the most bytes of statements and values that `run_together` takes. 0: this connection runs one statement
   /// after the other.
-  virtual std::size_t most_together(const NativeConnection&, const SqlLimits&) const { return 0; }
+  virtual std::size_t most_together(const backend::NativeConnection&, const SqlLimits&) const { return 0; }
 
   /// Runs statements in this order, in one round trip if their text allows this. The statements only read or change
   /// rows. This connection has prepared them.
   ///
   /// Errors: the `DatabaseError` of the first statement that failed. Nothing shows which one that was. The statements
   ///         before it have run.
-  virtual void run_together(const NativeConnection&, std::span<UserRun> runs) const {
+  virtual void run_together(const backend::NativeConnection&, std::span<UserRun> runs) const {
     for (UserRun& each : runs) each.prepare_anew = each.statement->run(each.values);
   }
 
  protected:
   UserSql() = default;
 };
+
+/// Returns how this database parses and runs a user's SQL.
+const UserSql& user_sql_of(const backend::Database&);
+
+/// The same for each database. Each is in a file of `databases`.
+const UserSql& sqlite3_user_sql() noexcept;
+const UserSql& mysql_user_sql() noexcept;
+const UserSql& postgresql_user_sql() noexcept;
 
 /// Returns the statement's text, with `placeholder(i)` in the place of the i-th value. i counts from 0.
 template <class Placeholder>
@@ -146,6 +151,4 @@ std::string joined(const SqlStatement& statement, Placeholder&& placeholder) {
   return text;
 }
 
-}  // namespace backend
-TXINBOX_NAMESPACE_END
-}  // namespace txinbox
+}  // namespace txinbox::cli

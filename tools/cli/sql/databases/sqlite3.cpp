@@ -1,15 +1,14 @@
-#include "backend/sqlite3/dialect.hpp"
-
 #include <fmt/format.h>
 
 #include "backend/query.hpp"
 #include "backend/sqlite3/real_number.hpp"
 #include "backend/sqlite3/statement.hpp"
+#include "cli/sql/user_sql.hpp"
 
-namespace txinbox {
-TXINBOX_NAMESPACE_BEGIN
-namespace backend {
+namespace txinbox::cli {
 namespace {
+
+using namespace backend;
 
 // If a value is used in two places, both places use one parameter.
 std::string text_of(const SqlStatement& statement) {
@@ -77,6 +76,4 @@ const UserSql& sqlite3_user_sql() noexcept {
   return sql;
 }
 
-}  // namespace backend
-TXINBOX_NAMESPACE_END
-}  // namespace txinbox
+}  // namespace txinbox::cli

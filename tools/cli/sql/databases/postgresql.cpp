@@ -1,5 +1,3 @@
-#include "backend/postgresql/dialect.hpp"
-
 #include <atomic>
 #include <utility>
 
@@ -8,11 +6,12 @@
 
 #include "backend/postgresql/native.hpp"
 #include "backend/postgresql/pipeline.hpp"
+#include "cli/sql/user_sql.hpp"
 
-namespace txinbox {
-TXINBOX_NAMESPACE_BEGIN
-namespace backend {
+namespace txinbox::cli {
 namespace {
+
+using namespace backend;
 
 // Each place of a value is a parameter of its own, so the server finds a type for each.
 std::string text_of(const SqlStatement& statement) {
@@ -193,6 +192,4 @@ const UserSql& postgresql_user_sql() noexcept {
   return sql;
 }
 
-}  // namespace backend
-TXINBOX_NAMESPACE_END
-}  // namespace txinbox
+}  // namespace txinbox::cli

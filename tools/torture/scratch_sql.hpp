@@ -2,11 +2,9 @@
 
 #include <string_view>
 
-#include <txinbox/version.hpp>
+#include "backend/database.hpp"
 
-namespace txinbox {
-TXINBOX_NAMESPACE_BEGIN
-namespace backend {
+namespace txinbox::torture {
 
 /// The syntax that differs between databases, for tables that a tool creates for a short time. The rest of the tool's
 /// SQL is portable.
@@ -27,6 +25,7 @@ struct ScratchSql {
   std::string_view count_open = {};
 };
 
-}  // namespace backend
-TXINBOX_NAMESPACE_END
-}  // namespace txinbox
+/// Returns the syntax of this database.
+ScratchSql scratch_sql_of(const backend::Database&);
+
+}  // namespace txinbox::torture

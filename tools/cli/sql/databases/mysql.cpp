@@ -1,5 +1,3 @@
-#include "backend/mysql/dialect.hpp"
-
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -11,11 +9,12 @@
 #include "backend/mysql/native.hpp"
 #include "backend/mysql/statement.hpp"
 #include "backend/query.hpp"
+#include "cli/sql/user_sql.hpp"
 
-namespace txinbox {
-TXINBOX_NAMESPACE_BEGIN
-namespace backend {
+namespace txinbox::cli {
 namespace {
+
+using namespace backend;
 
 using namespace std::string_view_literals;
 
@@ -219,6 +218,4 @@ const UserSql& mysql_user_sql() noexcept {
   return sql;
 }
 
-}  // namespace backend
-TXINBOX_NAMESPACE_END
-}  // namespace txinbox
+}  // namespace txinbox::cli
