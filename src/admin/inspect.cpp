@@ -58,7 +58,7 @@ std::optional<ConsumedMessage> find_message(ConnectionRef connection, std::strin
   const backend::ConnectionPtr& sql = detail::ConnectionAccess::of(connection);
   const backend::Database& database = sql->database();
   const auto catalog = database.catalog(sql);
-  const auto dialect = database.dialect(detail::schema_of_tables(*catalog));
+  const auto dialect = database.dialect(detail::schema_of_tables(*catalog, backend::inbox_tables));
   const auto read = [&](std::string_view table, const std::string& columns, std::size_t count) {
     return backend::query(*sql,
                           fmt::format("SELECT {} FROM {} WHERE {}", columns, dialect->table(table),

@@ -157,7 +157,7 @@ InboxStatus inbox_status(ConnectionRef connection, std::string_view consumer) {
   const backend::ConnectionPtr& sql = detail::ConnectionAccess::of(connection);
   const backend::Database& database = sql->database();
   const auto catalog = database.catalog(sql);
-  const auto schema = detail::schema_of_tables(*catalog);
+  const auto schema = detail::schema_of_tables(*catalog, backend::inbox_tables);
   const auto dialect = database.dialect(schema);
   InboxStatus status{
       .database = std::string(database.name()), .server_version = catalog->server_version(), .consumers = {}};
@@ -182,7 +182,7 @@ bool has_consumer(ConnectionRef connection, std::string_view consumer) {
   const backend::ConnectionPtr& sql = detail::ConnectionAccess::of(connection);
   const backend::Database& database = sql->database();
   const auto catalog = database.catalog(sql);
-  const auto schema = detail::schema_of_tables(*catalog);
+  const auto schema = detail::schema_of_tables(*catalog, backend::inbox_tables);
   const auto dialect = database.dialect(schema);
   // The primary key of each table begins with the consumer, so each query reads little.
   return std::ranges::any_of(backend::inbox_tables, [&](std::string_view table) {

@@ -25,7 +25,7 @@ inline constexpr std::string_view outbox_relay_table = "txinbox_outbox_relay";
 inline constexpr std::string_view outbox_part_table = "txinbox_outbox_part";
 inline constexpr std::string_view outbox_database_table = "txinbox_outbox_database";
 
-/// The tables of the inbox that have a row for a consumer.
+/// The tables of the inbox in which a consumer can have rows.
 inline constexpr std::array inbox_tables{consumed_message_table, failed_message_table, conflicting_message_table,
                                          consumer_table};
 

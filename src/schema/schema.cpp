@@ -115,7 +115,8 @@ std::vector<MigrationState> migration_states(ConnectionRef connection) {
       const int version = static_cast<int>(backend::number_in(row[0].value_or("")));
       const auto [found, is_new] = states.try_emplace(version);
       MigrationState& state = found->second;
-      if (is_new) state = {.version = version, .name = row[1].value_or(""), .known = false, .applied_at = {}};
+      if (is_new || state.name != row[1])
+        state = {.version = version, .name = row[1].value_or(""), .known = false, .applied_at = {}};
       state.applied = true;
       state.applied_at = backend::time_in(row[2]);
     }

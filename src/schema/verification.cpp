@@ -191,10 +191,11 @@ std::string verify_for_consuming(const backend::ConnectionPtr& connection) {
   return result.schema;
 }
 
-std::string schema_of_tables(backend::Catalog& catalog) {
+std::string schema_of_tables(backend::Catalog& catalog, std::span<const std::string_view> others) {
   std::string schema = catalog.find_schema(backend::consumed_message_table);
-  for (const std::string_view table : backend::inbox_tables) {
-    if (schema.empty() || catalog.find_schema(table) != schema) throw_on_errors({backend::missing_table(table)});
+  if (schema.empty()) throw_on_errors({backend::missing_table(backend::consumed_message_table)});
+  for (const std::string_view table : others) {
+    if (catalog.find_schema(table) != schema) throw_on_errors({backend::missing_table(table)});
   }
   return schema;
 }

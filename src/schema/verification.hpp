@@ -1,5 +1,6 @@
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -31,10 +32,10 @@ void throw_on_errors(const std::vector<backend::Problem>& problems);
 /// Errors: as `verify`.
 std::string verify_for_consuming(const backend::ConnectionPtr& connection);
 
-/// Returns the schema of the tables.
+/// Returns the schema of the consumed-message table, and verifies that it has these other tables.
 ///
 /// Errors: `Error` schema_missing.
-std::string schema_of_tables(backend::Catalog& catalog);
+std::string schema_of_tables(backend::Catalog& catalog, std::span<const std::string_view> others = {});
 
 /// Returns the newest schema version that this library contains.
 int newest_version(std::string_view database);

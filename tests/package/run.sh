@@ -41,6 +41,7 @@ case $method in
     fi
     test -e "$prefix/include/txinbox/txinbox.hpp"
     test -e "$prefix/share/txinbox/migrations/postgresql/V1__inbox.sql"
+    test -e "$prefix/share/txinbox/migrations/postgresql/upgrade_to_0.1.0.sql"
     exit
     ;;
   find_package)

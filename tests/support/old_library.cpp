@@ -68,10 +68,12 @@ bool try_as_v1(soci::session& sql, const std::string& consumer, const std::strin
 
 }  // namespace
 
+std::string before_0_1_0() {
+  return text_of((source_folder() / "tests/data/before_0.1.0" / (database() + ".sql")).string());
+}
+
 OldDatabase::OldDatabase(OldSchema schema) : TestDatabase(Tables::none) {
-  run_statements(*this, schema == OldSchema::version_1
-                            ? migrations(database()).front().sql
-                            : text_of((source_folder() / "tests/data/before_0.1.0" / (database() + ".sql")).string()));
+  run_statements(*this, schema == OldSchema::version_1 ? migrations(database()).front().sql : before_0_1_0());
   run("create table effect (id varchar(255))");
   fill();
 }

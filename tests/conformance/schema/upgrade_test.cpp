@@ -10,6 +10,7 @@
 #include <vector>
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 #include <soci/soci.h>
 #include <txinbox/txinbox.hpp>
 
@@ -218,6 +219,8 @@ TEST_CASE("from version 1, with running consumers: each message takes effect onc
   check_rows_and_features(db, pool);
 }
 
+std::string upgrade_script() { return text_of(migrations_folder() + "/upgrade_to_0.1.0.sql"); }
+
 TEST_CASE("the tables of a txinbox before 0.1.0 are refused until the script for the upgrade was applied") {
   const OldDatabase db(OldSchema::before_0_1_0);
   const std::string before = db.old_contents();
@@ -228,7 +231,8 @@ TEST_CASE("the tables of a txinbox before 0.1.0 are refused until the script for
     CHECK(refusal->text.find("upgrade_to_0.1.0.sql") != std::string::npos);
     CHECK(refusal->text.find("crashes") == std::string::npos);  // not the differences, which have other remedies
   }
-  run_statements(db, text_of(migrations_folder() + "/upgrade_to_0.1.0.sql"));
+  for (const MigrationState& each : migration_states(*db.session())) CHECK(each.known != each.applied);
+  run_statements(db, upgrade_script());
   CHECK(refusal_by_verify(db)->code == ErrorCode::schema_outdated);
   migrate(*db.session());
   CHECK(!refusal_by_verify(db));
@@ -238,6 +242,22 @@ TEST_CASE("the tables of a txinbox before 0.1.0 are refused until the script for
   CHECK(failed.front().crashes == 2);
   Pool pool = db.pool(2);
   check_rows_and_features(db, pool);
+}
+
+TEST_CASE("the script for the upgrade may be applied to each earlier version, and again" *
+          doctest::skip(on_sqlite3())) {
+  const std::string all = before_0_1_0();
+  for (int version = 1; version <= 9; ++version) {
+    CAPTURE(version);
+    const TestDatabase db(TestDatabase::Tables::none);
+    run_statements(db, all.substr(0, all.find(fmt::format("-- txinbox, schema version {}", version + 1))));
+    CHECK(refusal_by_verify(db)->code == ErrorCode::schema_mismatch);
+    for (int i = 0; i < 2; ++i) run_statements(db, upgrade_script());
+    migrate(*db.session());
+    CHECK(!refusal_by_verify(db));
+    run_statements(db, upgrade_script());
+    CHECK(!refusal_by_verify(db));
+  }
 }
 
 }  // namespace

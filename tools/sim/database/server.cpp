@@ -71,7 +71,7 @@ std::size_t Server::count_durable(std::string_view table, std::string_view colum
   const auto place = static_cast<std::size_t>(index - definition.indexes.begin());
   const auto found = searched.find(place, {text_value(text)});
   return static_cast<std::size_t>(std::ranges::count_if(found, [&](std::int64_t row) {
-    const StoredRow& stored = *searched.row(row);
+    const StoredRow& stored = searched.existing_row(row);
     return store_.is_durable(stored) && stored.committed->at(definition.indexes[place].front()).bytes == text;
   }));
 }
@@ -91,7 +91,9 @@ std::vector<Values> Server::query(const std::string& sql) {
 TableConnection::TableConnection(Server& server) : view{.store = &server.store()} {
   if (sqlite3_open(":memory:", &handle) != SQLITE_OK) throw std::runtime_error("SQLite has no memory");
   // SQLite opens a file for each of its temporary tables otherwise.
-  sqlite3_exec(handle, "PRAGMA temp_store = MEMORY", nullptr, nullptr, nullptr);
+  if (sqlite3_exec(handle, "PRAGMA temp_store = MEMORY", nullptr, nullptr, nullptr) != SQLITE_OK) {
+    throw std::logic_error("SQLite does not keep temporary tables in memory");
+  }
   add_virtual_tables(handle, view, server.tables());
 }
 

@@ -51,7 +51,7 @@ std::vector<std::int64_t> Table::find_in_order(std::size_t index, const Values& 
                                                const Transaction* transaction) const {
   std::vector<std::int64_t> found;
   for_each_place(index, prefix, bounds, [&](const std::string& place, std::int64_t number) {
-    const StoredRow& stored = *row(number);
+    const StoredRow& stored = existing_row(number);
     const Version& version = stored.seen_by(transaction);
     const bool is_here = version && (stored.writer == nullptr || place_of(index, *version) == place);
     if (is_here) found.push_back(number);
@@ -80,7 +80,7 @@ void Table::put_in_indexes(std::int64_t row, const Values& values) {
 }
 
 void Table::clean(std::int64_t row, const Version& former) {
-  const StoredRow& stored = *this->row(row);
+  const StoredRow& stored = existing_row(row);
   if (former) {
     for (std::size_t index = 0; index < places_.size(); ++index) {
       const std::string place = place_of(index, *former);
@@ -204,7 +204,7 @@ void Store::undo_since(Transaction& transaction, std::size_t changes) noexcept {
   while (transaction.changes_.size() > changes) {
     Transaction::Change change = std::move(transaction.changes_.back());
     transaction.changes_.pop_back();
-    StoredRow& row = *change.table->row(change.row);
+    StoredRow& row = change.table->existing_row(change.row);
     const Version former = std::exchange(row.pending, std::move(change.before));
     if (change.has_locked) {
       row.writer = nullptr;
@@ -215,7 +215,7 @@ void Store::undo_since(Transaction& transaction, std::size_t changes) noexcept {
 }
 
 void Store::write(Transaction& transaction, Table& table, std::int64_t row, Version version) {
-  StoredRow& stored = *table.row(row);
+  StoredRow& stored = table.existing_row(row);
   const bool has_locked = stored.writer == nullptr;
   stored.writer = &transaction;
   transaction.changes_.push_back(
@@ -239,7 +239,7 @@ bool Store::insert(Transaction& transaction, Table& table, Values values, OnDupl
     Values key;
     for (const std::size_t column : definition.indexes[index]) key.push_back(values[column]);
     for (const std::int64_t row : table.find(index, key)) {
-      const StoredRow& stored = *table.row(row);
+      const StoredRow& stored = table.existing_row(row);
       wait_for_writer(transaction, stored);
       if (!stored.seen_by(&transaction)) continue;
       if (on_duplicate == OnDuplicate::ignore) return false;
@@ -324,7 +324,7 @@ void Store::load(Table& table, Values values) {
   if (const auto number = table.definition().number) table.use_number(values[*number].integer);
   const std::int64_t row = table.add();
   table.put_in_indexes(row, values);
-  table.row(row)->committed = std::move(values);
+  table.existing_row(row).committed = std::move(values);
 }
 
 }  // namespace txinbox::sim

@@ -329,8 +329,10 @@ void writers_function(sqlite3_context* context, int, sqlite3_value** values) {
 
 void add_virtual_tables(::sqlite3* connection, View& view, const std::vector<TableDefinition>& tables) {
   for (const TableDefinition& each : tables) {
-    sqlite3_create_module_v2(connection, each.name.c_str(), &module_functions, new Module{&view, &each},
-                             [](void* module) { delete static_cast<Module*>(module); });
+    const int code =
+        sqlite3_create_module_v2(connection, each.name.c_str(), &module_functions, new Module{&view, &each},
+                                 [](void* module) { delete static_cast<Module*>(module); });
+    if (code != SQLITE_OK) throw std::logic_error("SQLite does not take the table " + each.name);
   }
   sqlite3_create_function(connection, "sim_now", 1, SQLITE_UTF8, &view, now_function, nullptr, nullptr);
   sqlite3_create_function(connection, "sim_since", 1, SQLITE_UTF8, &view, since_function, nullptr, nullptr);

@@ -157,8 +157,7 @@ class MysqlUserSql final : public UserSql {
     if (second == "TEMPORARY" || !(commits || executes_text || sets_statement)) return {};
     return fmt::format(
         "MariaDB and MySQL commit at {} or can, which would end the transaction that the message is consumed in; run "
-        "it "
-        "beforehand",
+        "it beforehand",
         verb);
   }
 
