@@ -68,12 +68,15 @@ bool try_as_v1(soci::session& sql, const std::string& consumer, const std::strin
 
 }  // namespace
 
-std::string before_0_1_0() {
-  return text_of((source_folder() / "tests/data/before_0.1.0" / (database() + ".sql")).string());
+std::string file_before_0_1_0() {
+  return (source_folder() / "tests/data/before_0.1.0" / (database() + ".sql")).string();
 }
 
+std::string upgrade_file() { return migrations_folder() + "/upgrade_to_0.1.0.sql"; }
+
 OldDatabase::OldDatabase(OldSchema schema) : TestDatabase(Tables::none) {
-  run_statements(*this, schema == OldSchema::version_1 ? migrations(database()).front().sql : before_0_1_0());
+  run_statements(*this,
+                 schema == OldSchema::version_1 ? migrations(database()).front().sql : text_of(file_before_0_1_0()));
   run("create table effect (id varchar(255))");
   fill();
 }

@@ -11,8 +11,11 @@ namespace txinbox::test {
 /// Which tables an old library has left.
 enum class OldSchema { version_1, before_0_1_0 };
 
-/// The migrations of this database before 0.1.0, one after the other.
-std::string before_0_1_0();
+/// The file with the migrations of this database before 0.1.0, one after the other.
+std::string file_before_0_1_0();
+
+/// The script that upgrades their tables.
+std::string upgrade_file();
 
 /// A database as an older txinbox left it. It has that version's tables, the table of effects, and `old_rows` rows as
 /// that version wrote them.

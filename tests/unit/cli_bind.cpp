@@ -11,10 +11,6 @@ using namespace txinbox::cli;
 
 namespace {
 
-using txinbox::cli::SqlLimits;
-using txinbox::cli::SqlNumber;
-using txinbox::cli::SqlValue;
-
 SqlValue bound(const std::string& json, const SqlLimits& limits = {}) {
   return to_sql(*parse_json_line("{\"v\":" + json + "}").find("v"), limits);
 }
@@ -22,7 +18,7 @@ SqlValue bound(const std::string& json, const SqlLimits& limits = {}) {
 const std::string& text_of(const SqlValue& value) { return std::get<std::string>(value); }
 
 Script parsed(const std::string& sql) {
-  return parse_script(sql, txinbox::cli::user_sql_of(txinbox::backend::database_named("sqlite3")));
+  return parse_script(sql, user_sql_of(txinbox::backend::database_named("sqlite3")));
 }
 
 }  // namespace

@@ -18,9 +18,7 @@ constexpr const char* mysql = "mysql";
 constexpr const char* postgresql = "postgresql";
 constexpr const char* all[] = {sqlite3, mysql, postgresql};
 
-const txinbox::cli::UserSql& sql_of(const char* database) {
-  return txinbox::cli::user_sql_of(txinbox::backend::database_named(database));
-}
+const UserSql& sql_of(const char* database) { return user_sql_of(txinbox::backend::database_named(database)); }
 
 Script parsed(const std::string& sql, const char* database) { return parse_script(sql, sql_of(database)); }
 

@@ -11,13 +11,13 @@ using namespace std::string_view_literals;
 namespace {
 
 Script parsed(const std::string& sql) {
-  return parse_script(sql, txinbox::cli::user_sql_of(txinbox::backend::database_named("mysql")));
+  return parse_script(sql, user_sql_of(txinbox::backend::database_named("mysql")));
 }
 
 }  // namespace
 
 TEST_CASE("a statement's size counts each use of a value with its quotes and escapes") {
-  txinbox::cli::SqlLimits limits{.doubled = "\0\n\r\\'\"\x1a"sv};
+  SqlLimits limits{.doubled = "\0\n\r\\'\"\x1a"sv};
   const Script script = parsed("select :a, :b, :a");
   const std::size_t text = std::string("select , , ").size();
   const Values values{std::string("x'\\\n\"y"), std::string("é")};

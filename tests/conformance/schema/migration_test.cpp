@@ -12,8 +12,8 @@
 #include <txinbox/schema.hpp>
 
 #include "base/url.hpp"
+#include "support/old_library.hpp"
 #include "support/schema_tools.hpp"
-#include "support/source_files.hpp"
 
 namespace txinbox::test {
 namespace {
@@ -65,10 +65,8 @@ TEST_CASE("the database's own client can apply the files again after migrate") {
 
 TEST_CASE("the database's own client can upgrade the tables of a txinbox before 0.1.0") {
   const TestDatabase db(TestDatabase::Tables::none);
-  std::vector<std::string> files = migration_files();
-  files.insert(files.begin(), migrations_folder() + "/upgrade_to_0.1.0.sql");
-  files.insert(files.begin(), (source_folder() / "tests/data/before_0.1.0" / (database() + ".sql")).string());
-  run_client(db, files);
+  run_client(db, {file_before_0_1_0(), upgrade_file()});
+  run_client(db, migration_files());
   CHECK(!refusal_by_verify(db));
   CHECK(db.number("select count(*) from txinbox_schema") == newest_version());
 }

@@ -219,8 +219,6 @@ TEST_CASE("from version 1, with running consumers: each message takes effect onc
   check_rows_and_features(db, pool);
 }
 
-std::string upgrade_script() { return text_of(migrations_folder() + "/upgrade_to_0.1.0.sql"); }
-
 TEST_CASE("the tables of a txinbox before 0.1.0 are refused until the script for the upgrade was applied") {
   const OldDatabase db(OldSchema::before_0_1_0);
   const std::string before = db.old_contents();
@@ -232,7 +230,7 @@ TEST_CASE("the tables of a txinbox before 0.1.0 are refused until the script for
     CHECK(refusal->text.find("crashes") == std::string::npos);  // not the differences, which have other remedies
   }
   for (const MigrationState& each : migration_states(*db.session())) CHECK(each.known != each.applied);
-  run_statements(db, upgrade_script());
+  run_statements(db, text_of(upgrade_file()));
   CHECK(refusal_by_verify(db)->code == ErrorCode::schema_outdated);
   migrate(*db.session());
   CHECK(!refusal_by_verify(db));
@@ -246,16 +244,17 @@ TEST_CASE("the tables of a txinbox before 0.1.0 are refused until the script for
 
 TEST_CASE("the script for the upgrade may be applied to each earlier version, and again" *
           doctest::skip(on_sqlite3())) {
-  const std::string all = before_0_1_0();
+  const std::string all = text_of(file_before_0_1_0());
+  const std::string upgrade = text_of(upgrade_file());
   for (int version = 1; version <= 9; ++version) {
     CAPTURE(version);
     const TestDatabase db(TestDatabase::Tables::none);
     run_statements(db, all.substr(0, all.find(fmt::format("-- txinbox, schema version {}", version + 1))));
     CHECK(refusal_by_verify(db)->code == ErrorCode::schema_mismatch);
-    for (int i = 0; i < 2; ++i) run_statements(db, upgrade_script());
+    for (int i = 0; i < 2; ++i) run_statements(db, upgrade);
     migrate(*db.session());
     CHECK(!refusal_by_verify(db));
-    run_statements(db, upgrade_script());
+    run_statements(db, upgrade);
     CHECK(!refusal_by_verify(db));
   }
 }

@@ -61,7 +61,7 @@ std::vector<std::int64_t> Table::find_in_order(std::size_t index, const Values& 
 
 std::int64_t Table::add() {
   rows_.push_back(std::make_unique<StoredRow>());
-  return last_row();
+  return static_cast<std::int64_t>(rows_.size()) - 1;
 }
 
 StoredRow& Table::row_or_new(std::int64_t number) {

@@ -73,7 +73,7 @@ class Table {
 
   const TableDefinition& definition() const noexcept { return definition_; }
 
-  /// Null if there is no such row any more. Rows are numbered from 1 to `last_row`.
+  /// Null if there is no such row any more.
   StoredRow* row(std::int64_t number) const noexcept { return rows_[static_cast<std::size_t>(number)].get(); }
   /// Errors: `std::out_of_range` if there is no such row.
   StoredRow& existing_row(std::int64_t number) const {
@@ -81,7 +81,6 @@ class Table {
     if (found == nullptr) throw std::out_of_range("an index has a row that is gone");
     return *found;
   }
-  std::int64_t last_row() const noexcept { return static_cast<std::int64_t>(rows_.size()) - 1; }
 
   /// The rows that have, or will have, these values in the first columns of the index, and a value between the bounds
   /// in the next column, in the order of their numbers.

@@ -4,7 +4,6 @@
 #include <initializer_list>
 #include <map>
 #include <memory>
-#include <numeric>
 #include <optional>
 #include <stdexcept>
 #include <utility>
@@ -171,7 +170,6 @@ int filter(sqlite3_vtab_cursor* base, int mode, const char*, int count, sqlite3_
   Cursor& cursor = cursor_of(base);
   const VirtualTable& table = table_of(base->pVtab);
   cursor.at = 0;
-  cursor.rows.clear();
   Values prefix;
   for (int i = 0; i < count; ++i) prefix.push_back(value_of(values[i]));
   const auto take_last = [&] {
@@ -183,17 +181,8 @@ int filter(sqlite3_vtab_cursor* base, int mode, const char*, int count, sqlite3_
   if ((mode & has_to) != 0) bounds.to = take_last();
   if ((mode & has_from) != 0) bounds.from = take_last();
   const auto index = static_cast<std::size_t>(mode / filter_modes);
-  if ((mode & is_sorted) != 0) {
-    cursor.rows = table.table->find_in_order(index, prefix, bounds, table.view->transaction);
-    return SQLITE_OK;
-  }
-  if (count == 0) {
-    cursor.rows.resize(static_cast<std::size_t>(table.table->last_row()));
-    std::iota(cursor.rows.begin(), cursor.rows.end(), std::int64_t{1});
-  } else {
-    cursor.rows = table.table->find(index, prefix, bounds);
-  }
-  std::erase_if(cursor.rows, [&](std::int64_t number) { return values_of(table, number) == nullptr; });
+  cursor.rows = table.table->find_in_order(index, prefix, bounds, table.view->transaction);
+  if ((mode & is_sorted) == 0) std::ranges::sort(cursor.rows);
   return SQLITE_OK;
 }
 
