@@ -37,6 +37,7 @@ void throw_database_error(std::string_view database, void* handle, std::string c
 }
 
 ErrorClass DatabaseErrorCode::error_class() const noexcept {
+  if (is_session_lost) return ErrorClass::connection_lost;
   return database == nullptr ? ErrorClass::other : database->meaning_of(code).error_class;
 }
 
@@ -47,7 +48,7 @@ std::optional<DatabaseErrorCode> current_database_error() noexcept {
     return DatabaseErrorCode{find_database(error.database()), error.code(), error.what()};
   } catch (const detail::HandlerError& error) {
     if (error.is_proven) return std::nullopt;
-    return DatabaseErrorCode{find_database(error.database), error.code, text_of(error.original)};
+    return DatabaseErrorCode{find_database(error.database), error.code, text_of(error.original), error.is_session_lost};
   } catch (...) {
     return current_soci_error == nullptr ? std::nullopt : current_soci_error();
   }

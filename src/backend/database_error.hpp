@@ -25,7 +25,8 @@ namespace backend {
 struct DatabaseErrorCode {
   const Database* database = nullptr;  ///< Null if the exception says only that a database caused it.
   std::string code = {};
-  std::string text = {};  ///< The database's own text. It can contain values of the message.
+  std::string text = {};         ///< The database's own text. It can contain values of the message.
+  bool is_session_lost = false;  ///< The class is `connection_lost`, whatever the code says.
 
   ErrorClass error_class() const noexcept;
 };

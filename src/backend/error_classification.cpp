@@ -55,6 +55,19 @@ bool is_fatal_to_session(const std::exception_ptr& error) noexcept {
   return backend::is_fatal_to_session(error_class_of(error));
 }
 
+std::exception_ptr as_lost_session(const std::exception_ptr& error) noexcept {
+  try {
+    const auto found = database_error_in(error);
+    if (!found || !backend::is_transient(found->error_class())) return error;
+    return std::make_exception_ptr(HandlerError{.original = original_error(error),
+                                                .database = found->database->name(),
+                                                .code = found->code,
+                                                .is_session_lost = true});
+  } catch (...) {  // no memory
+    return error;
+  }
+}
+
 bool is_environment_error(const std::exception_ptr& error) noexcept {
   if (!error) return false;
   try {

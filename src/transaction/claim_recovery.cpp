@@ -28,6 +28,7 @@ std::exception_ptr ClaimRecovery::abort_and_resolve(GuardedTransaction& transact
                                                     const std::exception_ptr& error) noexcept {
   transaction.roll_back();
   std::exception_ptr explained = transaction.explain(error);
+  if (!transaction.session_usable()) explained = as_lost_session(explained);
   session.drop_locals();
   try {
     collect(transaction);

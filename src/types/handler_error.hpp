@@ -14,8 +14,9 @@ namespace detail {
 /// `original_error`.
 struct HandlerError {
   std::exception_ptr original;
-  std::string_view database = {};  ///< For an exception that txinbox does not know: the error of the handler's
-  std::string code = {};           ///< connection.
+  std::string_view database = {};  ///< The database of the handler's connection. Empty if its error is not known.
+  std::string code = {};           ///< The error of the handler's connection.
+  bool is_session_lost = false;    ///< The session could not be rolled back after the error.
   bool is_proven = false;          ///< It looks as if the database were away, but the message is the reason. It counts
                                    ///< as a failure of the message. Its event was sent before.
 };

@@ -139,17 +139,29 @@ TEST_CASE("a message whose handler meets a missing table, or ends its connection
   TxConsumer consumer(pool, "order-service", {.listeners = {on_event(world.observer())}, .max_attempts = 3});
   std::string statement = "insert into no_such_table values (1)";
   std::string last_error = on_postgresql() ? "postgresql 42P01" : "mysql 1146";
+  bool is_batch = false;
   SUBCASE("a missing table") {}
   SUBCASE("its connection") {
     statement = on_postgresql() ? "select pg_terminate_backend(pg_backend_pid())" : "kill connection_id()";
     last_error = "connection_lost";
   }
-  const auto handler = [&](soci::session& sql, Delivery& delivery) {
+  SUBCASE("its connection, with a handler for a batch") {
+    statement = on_postgresql() ? "select pg_terminate_backend(pg_backend_pid())" : "kill connection_id()";
+    last_error = "connection_lost";
+    is_batch = true;
+  }
+  const auto handle = [&](soci::session& sql, Delivery& delivery) {
     if (delivery.message().business_key != "bad") return world.good(delivery.message());
     ++world.attempts;
     sql << statement;
   };
-  world.check_parked(consumer, handler, last_error);
+  if (!is_batch) return world.check_parked(consumer, handle, last_error);
+  world.check_parked(
+      consumer,
+      [&](soci::session& sql, std::span<Delivery> deliveries) {
+        for (Delivery& each : deliveries) handle(sql, each);
+      },
+      last_error);
 }
 
 TEST_CASE("a message whose errors look like outages is parked under a lease, too") {
