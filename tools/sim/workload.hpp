@@ -64,6 +64,12 @@ inline std::size_t due_by_now(const World& world, std::size_t count) {
   return std::min(count, 1 + static_cast<std::size_t>(share * static_cast<double>(count)));
 }
 
+/// When that number of things has to be done.
+inline SimTime due_time(const World& world, std::size_t number, std::size_t count) {
+  const double share = static_cast<double>(number) / static_cast<double>(count);
+  return std::chrono::ceil<SimTime>(1.3 * share * std::chrono::duration<double>(world.plan.faults_end));
+}
+
 /// The time between two calls of `Workload::step`.
 inline constexpr SimTime step_time = std::chrono::milliseconds(20);
 

@@ -54,7 +54,12 @@ void Answering::send(const std::string& key, Client& client) {
   client.sends_at = threads().now() + patience;
   const bool is_lost = is_lost_on_the_way();
   const int copies = threads().happens(world_.plan.resend_rate) ? 2 : 1;
-  for (int i = 0; i < copies && !is_lost; ++i) arrived_[threads().any_of(arrived_.size())].push_back(key);
+  for (int i = 0; i < copies && !is_lost; ++i) {
+    Requests& requests = requests_[threads().any_of(requests_.size())];
+    const std::scoped_lock lock(requests.mutex);
+    requests.keys.push_back(key);
+    requests.arrives.notify_one();
+  }
 }
 
 void Answering::serve(std::size_t service, const std::stop_token& stop) {
@@ -80,18 +85,18 @@ void Answering::serve(std::size_t service, const std::stop_token& stop) {
 
 void Answering::serve_with(std::size_t service, const std::stop_token& stop,
                            const std::function<http::Response(const http::Request&)>& answer) {
-  arrived_[service].clear();  // the connections of the process before this one have ended
-  while (!stop.stop_requested()) {
-    if (arrived_[service].empty()) {
-      threads().sleep_for(10ms);
-      continue;
-    }
-    const std::string key = std::move(arrived_[service].front());
-    arrived_[service].pop_front();
+  Requests& requests = requests_[service];
+  std::unique_lock lock(requests.mutex);
+  requests.keys.clear();  // the connections of the process before this one have ended
+  while (requests.arrives.wait(lock, stop, [&] { return !requests.keys.empty(); }) && !stop.stop_requested()) {
+    const std::string key = std::move(requests.keys.front());
+    requests.keys.pop_front();
+    lock.unlock();
     ++deliveries_;
     const http::Response response = answer(request_of(key));
     threads().kill_point();
     answered(key, response);
+    lock.lock();
   }
 }
 

@@ -2,11 +2,13 @@
 
 // Services that answer HTTP requests with `http::Guard`, and clients that send a request again until it is answered.
 
+#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <functional>
 #include <map>
+#include <mutex>
 #include <optional>
 #include <stop_token>
 #include <string>
@@ -22,7 +24,7 @@ namespace txinbox::sim {
 
 class Answering final : public Workload {
  public:
-  explicit Answering(World& world) : Workload(world), arrived_(world.plan.servers) {}
+  explicit Answering(World& world) : Workload(world), requests_(world.plan.servers) {}
 
   std::vector<std::string> services() const override;
   void serve(std::size_t service, const std::stop_token&) override;
@@ -48,6 +50,13 @@ class Answering final : public Workload {
     std::string answer = {};  ///< The status and the body. Empty: it has none that it can use.
   };
 
+  /// The keys of the requests that wait at a server.
+  struct Requests {
+    std::mutex mutex = {};
+    std::condition_variable_any arrives = {};
+    std::deque<std::string> keys = {};
+  };
+
   bool is_lost_on_the_way() const;
   void send(const std::string& key, Client&);
   void serve_with(std::size_t service, const std::stop_token&,
@@ -60,7 +69,7 @@ class Answering final : public Workload {
   bool may_differ(const std::string& key, const Client&) const;
 
   std::map<std::string, Client> clients_;
-  std::vector<std::deque<std::string>> arrived_;  ///< The keys of the requests at each server.
+  std::vector<Requests> requests_;  ///< At each server.
   std::uint64_t deliveries_ = 0;
 };
 

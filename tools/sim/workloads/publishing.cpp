@@ -8,6 +8,8 @@
 #include <txinbox/native.hpp>
 #include <txinbox/txinbox.hpp>
 
+#include "base/interruptible_sleep.hpp"
+
 namespace txinbox::sim {
 
 using namespace std::chrono_literals;
@@ -16,6 +18,11 @@ namespace {
 
 /// How many messages one transaction adds at most.
 constexpr std::size_t most_of_cause = 3;
+
+void wait_for(const std::stop_token& stop) {
+  while (detail::sleep_for(24h, stop)) {
+  }
+}
 
 }  // namespace
 
@@ -68,7 +75,7 @@ void Publishing::relay(const std::stop_token& stop) {
                          world_.story.tell("", "{} counts the {}. failure of {}", name, event.attempts, event.id);
                        }
                      })}});
-  while (!stop.stop_requested()) threads().sleep_for(200ms);
+  wait_for(stop);
 }
 
 /// Each producer has sequences of its own, so their messages are added in the order of the positions.
@@ -79,7 +86,7 @@ void Publishing::produce(std::size_t producer, const std::stop_token& stop) {
   std::size_t& made = made_[producer];
   while (!stop.stop_requested() && made < world_.plan.produced) {
     if (made >= due_by_now(world_, world_.plan.produced)) {
-      threads().sleep_for(20ms);
+      (void)detail::sleep_for(due_time(world_, made, world_.plan.produced) - threads().now(), stop);
       continue;
     }
     const std::string cause = fmt::format("producer{}-{}", producer + 1, made);
@@ -96,7 +103,7 @@ void Publishing::produce(std::size_t producer, const std::stop_token& stop) {
       threads().sleep_for(100ms);
     }
   }
-  while (!stop.stop_requested()) threads().sleep_for(500ms);
+  wait_for(stop);
 }
 
 std::vector<PublishResult> Publishing::receive(std::span<const OutgoingMessage> messages) {
