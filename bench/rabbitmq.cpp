@@ -44,9 +44,9 @@ class Bench {
   std::unique_ptr<Source> source() {
     fill();
     RabbitMqOptions options;
-    options.host = "127.0.0.1";
-    options.port = options_.port;
-    options.password = "guest";
+    options.server.host = "127.0.0.1";
+    options.server.port = options_.port;
+    options.server.password = "guest";
     options.queue = queue;
     return open_rabbitmq(options);
   }

@@ -14,7 +14,6 @@
 #include <nlohmann/json.hpp>
 
 #include <txinbox/rocketmq.hpp>
-#include <txinbox/rocketmq_publisher.hpp>
 
 #include "broker_program.hpp"
 #include "broker_ways.hpp"
@@ -30,7 +29,7 @@ class Bench {
       : options_(options),
         topic_("bench-" + target.name),
         ways_(target, options, [](const Incoming& in) { return in.key.value(); }),
-        publisher_(rocketmq_publisher({.host = "127.0.0.1", .port = options.port})) {}
+        publisher_(rocketmq_publisher({.server = {.host = "127.0.0.1", .port = options.port}})) {}
 
   nlohmann::ordered_json measure() {
     (void)ways_.source_alone(*source());  // a broker in Java that has just started is several times slower
@@ -48,8 +47,7 @@ class Bench {
 
   std::unique_ptr<Source> source() {
     while (published_ < ways_.acknowledged() + options_.messages + invisible) publish(500);
-    return open_rocketmq({.host = "127.0.0.1",
-                          .port = options_.port,
+    return open_rocketmq({.server = {.host = "127.0.0.1", .port = options_.port},
                           .topic = topic_,
                           .group = topic_,
                           .invisible = std::chrono::seconds(10)});

@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <utility>
 
 #include <txinbox/error.hpp>
 
@@ -121,5 +122,16 @@ class ComponentUrl {
   std::string_view place_;
   std::string_view query_;
 };
+
+/// Sets the file for TLS that the parameter of a URL names. Returns false for any other parameter.
+template <class Server>
+bool set_tls_file(Server& server, std::string_view parameter, std::string& value) {
+  std::string* const file = parameter == "ca_file"            ? &server.ca_file
+                            : parameter == "certificate_file" ? &server.certificate_file
+                            : parameter == "key_file"         ? &server.key_file
+                                                              : nullptr;
+  if (file != nullptr) *file = std::move(value);
+  return file != nullptr;
+}
 
 }  // namespace txinbox::component

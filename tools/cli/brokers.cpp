@@ -13,15 +13,12 @@
 
 #ifdef TXINBOX_CLI_KAFKA
 #include <txinbox/kafka.hpp>
-#include <txinbox/kafka_publisher.hpp>
 #endif
 #ifdef TXINBOX_CLI_RABBITMQ
 #include <txinbox/rabbitmq.hpp>
-#include <txinbox/rabbitmq_publisher.hpp>
 #endif
 #ifdef TXINBOX_CLI_ROCKETMQ
 #include <txinbox/rocketmq.hpp>
-#include <txinbox/rocketmq_publisher.hpp>
 #endif
 #ifdef TXINBOX_CLI_HTTP
 #include <txinbox/http/httplib_sender.hpp>

@@ -1,4 +1,4 @@
-#include <txinbox/kafka_publisher.hpp>
+#include <txinbox/kafka.hpp>
 
 #include <algorithm>
 #include <array>

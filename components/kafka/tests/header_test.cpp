@@ -8,7 +8,6 @@
 
 #include <doctest/doctest.h>
 #include <txinbox/kafka.hpp>
-#include <txinbox/kafka_publisher.hpp>
 
 #include "mock_cluster.hpp"
 #include "publisher.hpp"

@@ -15,13 +15,12 @@
 #include <soci/soci.h>
 #include <txinbox/txinbox.hpp>
 
+#include <txinbox/kafka.hpp>
 #include "client.hpp"
 #include "failing_firsts.hpp"
 #include "mock_cluster.hpp"
 #include "publisher.hpp"
 #include "support/effects.hpp"
-#include "txinbox/kafka.hpp"
-#include "txinbox/kafka_publisher.hpp"
 
 namespace txinbox::test {
 namespace {

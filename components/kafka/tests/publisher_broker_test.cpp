@@ -9,7 +9,6 @@
 #include <doctest/doctest.h>
 #include <soci/soci.h>
 #include <txinbox/kafka.hpp>
-#include <txinbox/kafka_publisher.hpp>
 #include <txinbox/txinbox.hpp>
 
 #include "kafka_broker.hpp"

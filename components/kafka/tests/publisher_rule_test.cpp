@@ -10,7 +10,7 @@
 #include <string>
 
 #include <doctest/doctest.h>
-#include <txinbox/kafka_publisher.hpp>
+#include <txinbox/kafka.hpp>
 
 #include "mock_cluster.hpp"
 #include "support/publisher_rule.hpp"

@@ -9,7 +9,7 @@
 
 #include <doctest/doctest.h>
 #include <soci/soci.h>
-#include <txinbox/kafka_publisher.hpp>
+#include <txinbox/kafka.hpp>
 #include <txinbox/txinbox.hpp>
 
 #include "brokers/command_tests.hpp"

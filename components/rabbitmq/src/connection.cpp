@@ -28,31 +28,31 @@ std::string text_of(const amqp_bytes_t& bytes) {
   return bytes.bytes == nullptr ? "" : std::string(static_cast<const char*>(bytes.bytes), bytes.len);
 }
 
-amqp_socket_t* open_socket(amqp_connection_state_t connection, const RabbitMqOptions& options,
+amqp_socket_t* open_socket(amqp_connection_state_t connection, const RabbitMqServer& server,
                            Clock::time_point give_up) {
-  amqp_socket_t* socket = options.tls ? amqp_ssl_socket_new(connection) : amqp_tcp_socket_new(connection);
+  amqp_socket_t* socket = server.tls ? amqp_ssl_socket_new(connection) : amqp_tcp_socket_new(connection);
   if (socket == nullptr) throw Lost{.why = "a socket could not be created"};
-  if (options.tls) {
+  if (server.tls) {
     amqp_ssl_socket_set_verify_peer(socket, 1);
     amqp_ssl_socket_set_verify_hostname(socket, 1);
-    if (options.ca_file.empty()) {
+    if (server.ca_file.empty()) {
       SSL_CTX_set_default_verify_paths(static_cast<SSL_CTX*>(amqp_ssl_socket_get_context(socket)));
-    } else if (amqp_ssl_socket_set_cacert(socket, options.ca_file.c_str()) != AMQP_STATUS_OK) {
-      throw Error(ErrorCode::invalid_argument, "RabbitMQ: the CA file cannot be read: " + options.ca_file);
+    } else if (amqp_ssl_socket_set_cacert(socket, server.ca_file.c_str()) != AMQP_STATUS_OK) {
+      throw Error(ErrorCode::invalid_argument, "RabbitMQ: the CA file cannot be read: " + server.ca_file);
     }
-    if (!options.certificate_file.empty() &&
-        amqp_ssl_socket_set_key(socket, options.certificate_file.c_str(), options.key_file.c_str()) != AMQP_STATUS_OK) {
+    if (!server.certificate_file.empty() &&
+        amqp_ssl_socket_set_key(socket, server.certificate_file.c_str(), server.key_file.c_str()) != AMQP_STATUS_OK) {
       throw Error(ErrorCode::invalid_argument, "RabbitMQ: the client's certificate or key cannot be read: " +
-                                                   options.certificate_file + ", " + options.key_file);
+                                                   server.certificate_file + ", " + server.key_file);
     }
   }
   constexpr int amqp = 5672;
   constexpr int amqps = 5671;
-  const int port = options.port != 0 ? options.port : options.tls ? amqps : amqp;
+  const int port = server.port != 0 ? server.port : server.tls ? amqps : amqp;
   const timeval timeout = timeval_of(timeout_until(give_up));
-  const int status = amqp_socket_open_noblock(socket, options.host.c_str(), port, &timeout);
+  const int status = amqp_socket_open_noblock(socket, server.host.c_str(), port, &timeout);
   if (status != AMQP_STATUS_OK) {
-    throw Lost{.why = "connecting to " + options.host + ":" + std::to_string(port) + ": " + amqp_error_string2(status),
+    throw Lost{.why = "connecting to " + server.host + ":" + std::to_string(port) + ": " + amqp_error_string2(status),
                .is_untrusted =
                    status == AMQP_STATUS_SSL_PEER_VERIFY_FAILED || status == AMQP_STATUS_SSL_HOSTNAME_VERIFY_FAILED};
   }
@@ -111,23 +111,39 @@ void require(const amqp_rpc_reply_t& reply, const char* what) {
   }
 }
 
+namespace {
+
+void require_valid(bool holds, const char* text) {
+  if (!holds) throw Error(ErrorCode::invalid_argument, text);
+}
+
+}  // namespace
+
+void check(const RabbitMqServer& server) {
+  require_valid(!server.host.empty(), "RabbitMqServer::host is empty");
+  require_valid(server.certificate_file.empty() == server.key_file.empty(),
+                "RabbitMqServer: certificate_file and key_file must be set together");
+  require_valid(server.tls || (server.ca_file.empty() && server.certificate_file.empty()),
+                "RabbitMqServer: ca_file and certificate_file need tls");
+}
+
 void check(const RabbitMqOptions& options) {
-  const auto require = [](bool holds, const char* text) {
-    if (!holds) throw Error(ErrorCode::invalid_argument, text);
-  };
-  require(!options.host.empty(), "RabbitMqOptions::host is empty");
-  require(!options.queue.empty(), "RabbitMqOptions::queue is empty: name the queue to consume");
-  require(options.queue.size() <= 255 && options.dead_letters.size() <= 255,
-          "RabbitMqOptions: the name of a queue has at most 255 bytes");
-  require(options.queue != options.dead_letters, "RabbitMqOptions::dead_letters is the queue itself");
-  require(options.prefetch > 0, "RabbitMqOptions::prefetch must be at least 1");
-  require(options.heartbeat >= 4s && options.heartbeat <= 3600s, "RabbitMqOptions::heartbeat must be 4 s to an hour");
-  require(options.delivery_limit >= 0, "RabbitMqOptions::delivery_limit is negative");
-  require(options.dead_letter_timeout > 0ms, "RabbitMqOptions::dead_letter_timeout must be positive");
-  require(options.certificate_file.empty() == options.key_file.empty(),
-          "RabbitMqOptions: certificate_file and key_file must be set together");
-  require(options.tls || (options.ca_file.empty() && options.certificate_file.empty()),
-          "RabbitMqOptions: ca_file and certificate_file need tls");
+  check(options.server);
+  require_valid(!options.queue.empty(), "RabbitMqOptions::queue is empty: name the queue to consume");
+  require_valid(options.queue.size() <= 255 && options.dead_letters.size() <= 255,
+                "RabbitMqOptions: the name of a queue has at most 255 bytes");
+  require_valid(options.queue != options.dead_letters, "RabbitMqOptions::dead_letters is the queue itself");
+  require_valid(options.prefetch > 0, "RabbitMqOptions::prefetch must be at least 1");
+  require_valid(options.heartbeat >= 4s && options.heartbeat <= 3600s,
+                "RabbitMqOptions::heartbeat must be 4 s to an hour");
+  require_valid(options.delivery_limit >= 0, "RabbitMqOptions::delivery_limit is negative");
+  require_valid(options.dead_letter_timeout > 0ms, "RabbitMqOptions::dead_letter_timeout must be positive");
+}
+
+void check(const RabbitMqPublisherOptions& options) {
+  check(options.server);
+  require_valid(options.exchange.size() <= 255, "RabbitMqPublisherOptions::exchange has more than 255 bytes");
+  require_valid(options.timeout > 0ms, "RabbitMqPublisherOptions::timeout must be positive");
 }
 
 Lost closed_by_broker(const amqp_method_t& method) {
@@ -156,20 +172,20 @@ void end_requests_at(amqp_connection_state_t connection, Clock::time_point give_
   amqp_set_rpc_timeout(connection, &left);
 }
 
-ConnectionHandle log_in(const RabbitMqOptions& options, Clock::time_point give_up) {
+ConnectionHandle log_in(const RabbitMqServer& server, std::chrono::seconds heartbeat, Clock::time_point give_up) {
   ConnectionHandle handle(amqp_new_connection());
   if (!handle) throw Lost{.why = "no memory for a connection"};
   amqp_connection_state_t connection = handle.get();
-  open_socket(connection, options, give_up);
+  open_socket(connection, server, give_up);
   const timeval left = timeval_of(timeout_until(give_up));
   amqp_set_handshake_timeout(connection, &left);
   end_requests_at(connection, give_up);
   const ClientProperties told;
   constexpr int no_limit = 0;
   constexpr int frame_size = 131'072;
-  require(amqp_login_with_properties(connection, options.vhost.c_str(), no_limit, frame_size,
-                                     static_cast<int>(options.heartbeat.count()), &told.properties,
-                                     AMQP_SASL_METHOD_PLAIN, options.user.c_str(), options.password.c_str()),
+  require(amqp_login_with_properties(connection, server.vhost.c_str(), no_limit, frame_size,
+                                     static_cast<int>(heartbeat.count()), &told.properties, AMQP_SASL_METHOD_PLAIN,
+                                     server.user.c_str(), server.password.c_str()),
           "logging in");
   return handle;
 }
@@ -221,7 +237,7 @@ void accept_close(amqp_connection_state_t connection, amqp_channel_t channel) {
   require(amqp_send_method(connection, channel, AMQP_CHANNEL_CLOSE_OK_METHOD, &answer), "closing a channel");
 }
 
-void throw_if_refused(const Lost& lost, const RabbitMqOptions& options) {
+void throw_if_refused(const Lost& lost, const RabbitMqServer& server) {
   const auto refuse = [&](ErrorCode code, const std::string& remedy) {
     throw Error(code, "RabbitMQ: " + lost.why + "; " + remedy);
   };
@@ -241,7 +257,7 @@ void throw_if_refused(const Lost& lost, const RabbitMqOptions& options) {
       break;
     case AMQP_NOT_ALLOWED:
       refuse(ErrorCode::access_refused,
-             "correct the virtual host '" + options.vhost + "', or give the user access to it");
+             "correct the virtual host '" + server.vhost + "', or give the user access to it");
       break;
     case AMQP_NOT_FOUND:
       refuse(ErrorCode::broker_refused, "create the queue, or correct its name");
@@ -253,9 +269,8 @@ void throw_if_refused(const Lost& lost, const RabbitMqOptions& options) {
     case AMQP_PRECONDITION_FAILED:
       refuse(ErrorCode::broker_refused,
              lost.refuses_consumer
-                 ? "the queue '" + options.queue +
-                       "' is a stream, or has no consumers of this kind: consume from a quorum queue or a classic "
-                       "queue that is bound to the same exchange"
+                 ? "the queue is a stream, or has no consumers of this kind: consume from a quorum queue or a classic "
+                   "queue that is bound to the same exchange"
                  : "the queue cannot be consumed with these options");
       break;
     default:

@@ -48,14 +48,18 @@ void require(const amqp_rpc_reply_t& reply, const char* what);
 /// Checks the options.
 ///
 /// Errors: `Error` invalid_argument.
+void check(const RabbitMqServer& server);
 void check(const RabbitMqOptions& options);
+void check(const RabbitMqPublisherOptions& options);
+
+inline constexpr std::chrono::seconds no_heartbeat{0};
 
 /// Connects and logs in.
 ///
 /// Errors: `Lost`.
 ///
 /// @blocking until `give_up` at most. The next requests on the connection end at this time, too: see `end_requests_at`.
-ConnectionHandle log_in(const RabbitMqOptions& options, Clock::time_point give_up);
+ConnectionHandle log_in(const RabbitMqServer& server, std::chrono::seconds heartbeat, Clock::time_point give_up);
 
 /// The next request on the connection ends at this time. A second request needs a second call.
 void end_requests_at(amqp_connection_state_t connection, Clock::time_point give_up);
@@ -102,7 +106,7 @@ void accept_close(amqp_connection_state_t connection, amqp_channel_t channel);
 /// Throws an error if only an operator can correct the reason.
 ///
 /// Errors: `Error` broker_refused or access_refused.
-void throw_if_refused(const Lost& lost, const RabbitMqOptions& options);
+void throw_if_refused(const Lost& lost, const RabbitMqServer& server);
 
 }  // namespace rabbitmq
 TXINBOX_NAMESPACE_END

@@ -136,9 +136,7 @@ void DeadLetterConnection::connect(Clock::time_point give_up) {
   try {
     if (!connection_) {
       // Without heartbeats, nothing is written while no letter is: a write could wait for the broker.
-      RabbitMqOptions without_heartbeat = options_;
-      without_heartbeat.heartbeat = 0s;
-      connection_ = log_in(without_heartbeat, give_up);
+      connection_ = log_in(options_.server, no_heartbeat, give_up);
     }
     open_channel(connection_.get(), only_channel, give_up);
     ask_for_confirmations(connection_.get(), only_channel, give_up);

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cstdlib>
+#include <optional>
 #include <utility>
 
 #include <txinbox/rabbitmq.hpp>
@@ -13,6 +14,35 @@ namespace {
 using component::ComponentUrl;
 
 constexpr std::string_view form = "a RabbitMQ URL is amqp://USER@HOST:PORT/VHOST/QUEUE";
+constexpr std::string_view publisher_form = "the URL of a RabbitMQ publisher is amqp://USER@HOST:PORT/VHOST/EXCHANGE";
+
+ComponentUrl begin(std::string_view form_of_url, std::string_view url, RabbitMqServer& server) {
+  server.tls = url.starts_with("amqps://");
+  const std::string_view scheme = server.tls ? "amqps://" : "amqp://";
+  const ComponentUrl parsed(form_of_url, url.substr(std::min(scheme.size(), url.size())));
+  if (!url.starts_with(scheme)) parsed.refuse("this URL has another scheme");
+  return parsed;
+}
+
+/// Reads the server. Returns the name after the virtual host: of the queue, or of the exchange.
+std::optional<std::string> read_place(const ComponentUrl& url, RabbitMqServer& server) {
+  const std::string_view place = url.place();
+  const auto slash = std::min(place.find('/'), place.size());
+  const auto authority = url.authority(place.substr(0, slash), "TXINBOX_RABBITMQ_PASSWORD");
+  server.host = authority.host;
+  if (!authority.user.empty()) server.user = authority.user;
+  if (authority.port) server.port = *authority.port;
+  const char* password = std::getenv("TXINBOX_RABBITMQ_PASSWORD");
+  if (password != nullptr) server.password = password;
+  const std::string_view path = place.substr(std::min(slash + 1, place.size()));
+  const auto middle = path.find('/');
+  server.vhost = url.decoded(path.substr(0, middle));
+  if (server.vhost.empty()) url.refuse("the virtual host is missing; write %2F for the host /");
+  if (middle == std::string_view::npos) return std::nullopt;
+  std::string name = url.decoded(path.substr(middle + 1));
+  if (name.empty()) url.refuse("the name after the virtual host is empty");
+  return name;
+}
 
 void set_parameter(const ComponentUrl& url, RabbitMqOptions& options, const std::string& name, std::string value) {
   if (name == "dead_letters") {
@@ -25,48 +55,35 @@ void set_parameter(const ComponentUrl& url, RabbitMqOptions& options, const std:
     options.delivery_limit = url.number<int>(name, value);
   } else if (name == "exclusive" && (value == "true" || value == "false")) {
     options.exclusive = value == "true";
-  } else if (name == "ca_file") {
-    options.ca_file = std::move(value);
-  } else if (name == "certificate_file") {
-    options.certificate_file = std::move(value);
-  } else if (name == "key_file") {
-    options.key_file = std::move(value);
-  } else {
+  } else if (!component::set_tls_file(options.server, name, value)) {
     url.refuse("unknown parameter " + name +
                "; there are dead_letters, prefetch, heartbeat, delivery_limit, exclusive (true or false), ca_file, "
                "certificate_file and key_file");
   }
 }
 
-void set_place(const ComponentUrl& url, RabbitMqOptions& options) {
-  const std::string_view place = url.place();
-  const auto slash = std::min(place.find('/'), place.size());
-  const auto authority = url.authority(place.substr(0, slash), "TXINBOX_RABBITMQ_PASSWORD");
-  options.host = authority.host;
-  if (!authority.user.empty()) options.user = authority.user;
-  if (authority.port) options.port = *authority.port;
-  const std::string_view path = place.substr(std::min(slash + 1, place.size()));
-  const auto middle = path.find('/');
-  if (middle == std::string_view::npos)
-    url.refuse("the virtual host or the queue is missing; write %2F for the host /");
-  options.vhost = url.decoded(path.substr(0, middle));
-  options.queue = url.decoded(path.substr(middle + 1));
-  if (options.vhost.empty() || options.queue.empty()) url.refuse("the virtual host or the queue is empty");
-}
-
 }  // namespace
 
 RabbitMqOptions rabbitmq_options_from_url(std::string_view url) {
   RabbitMqOptions options;
-  options.tls = url.starts_with("amqps://");
-  const std::string_view scheme = options.tls ? "amqps://" : "amqp://";
-  const ComponentUrl parsed(form, url.substr(std::min(scheme.size(), url.size())));
-  if (!url.starts_with(scheme)) parsed.refuse("this URL has another scheme");
-  set_place(parsed, options);
+  const ComponentUrl parsed = begin(form, url, options.server);
+  auto queue = read_place(parsed, options.server);
+  if (!queue) parsed.refuse("the queue is missing");
+  options.queue = std::move(*queue);
   parsed.for_each_parameter(
       [&](const std::string& name, std::string value) { set_parameter(parsed, options, name, std::move(value)); });
-  const char* password = std::getenv("TXINBOX_RABBITMQ_PASSWORD");
-  if (password != nullptr) options.password = password;
+  return options;
+}
+
+RabbitMqPublisherOptions rabbitmq_publisher_options_from_url(std::string_view url) {
+  RabbitMqPublisherOptions options;
+  const ComponentUrl parsed = begin(publisher_form, url, options.server);
+  options.exchange = read_place(parsed, options.server).value_or("");
+  parsed.for_each_parameter([&](const std::string& name, std::string value) {
+    if (!component::set_tls_file(options.server, name, value)) {
+      parsed.refuse("unknown parameter " + name + "; there are ca_file, certificate_file and key_file");
+    }
+  });
   return options;
 }
 

@@ -1,4 +1,4 @@
-#include <txinbox/rabbitmq_publisher.hpp>
+#include <txinbox/rabbitmq.hpp>
 
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -33,28 +33,6 @@ using std::chrono::milliseconds;
 
 constexpr amqp_channel_t only_channel = 1;
 
-RabbitMqOptions connection_options(const RabbitMqPublisherOptions& options) {
-  RabbitMqOptions same{.host = options.host,
-                       .port = options.port,
-                       .vhost = options.vhost,
-                       .user = options.user,
-                       .password = options.password,
-                       .queue = "-"};
-  same.dead_letter_timeout = options.timeout;
-  same.tls = options.tls;
-  same.ca_file = options.ca_file;
-  same.certificate_file = options.certificate_file;
-  same.key_file = options.key_file;
-  return same;
-}
-
-void check_all(const RabbitMqPublisherOptions& options) {
-  check(connection_options(options));
-  if (options.exchange.size() > 255) {
-    throw Error(ErrorCode::invalid_argument, "RabbitMqPublisherOptions::exchange has more than 255 bytes");
-  }
-}
-
 /// Whether the broker closed the channel because of one message.
 bool is_about_a_message(const Lost& why) {
   return why.reply_code == AMQP_PRECONDITION_FAILED || why.reply_code == AMQP_ACCESS_REFUSED;
@@ -65,7 +43,7 @@ using Results = std::vector<std::optional<PublishResult>>;
 
 class Channel {
  public:
-  explicit Channel(RabbitMqPublisherOptions options) : options_(std::move(options)) { check_all(options_); }
+  explicit Channel(RabbitMqPublisherOptions options) : options_(std::move(options)) { check(options_); }
   Channel(const Channel&) = delete;
   Channel& operator=(const Channel&) = delete;
 
@@ -136,7 +114,7 @@ class Channel {
   /// Whether the broker lets the user in on a new connection.
   bool reaches_broker() const {
     try {
-      (void)log_in(without_heartbeat(), Clock::now() + 1s);
+      (void)log_in(options_.server, no_heartbeat, Clock::now() + 1s);
       return true;
     } catch (const Lost&) {
       return false;
@@ -146,7 +124,7 @@ class Channel {
   void connect() {
     published_ = 0;
     is_blocked_ = false;
-    connection_ = log_in(without_heartbeat(), give_up_);
+    connection_ = log_in(options_.server, no_heartbeat, give_up_);
     amqp_connection_state_t connection = connection_.get();
     open_channel(connection, only_channel, give_up_);
     if (!options_.exchange.empty()) {
@@ -156,12 +134,6 @@ class Channel {
       require(amqp_get_rpc_reply(connection), options_.exchange.c_str());
     }
     ask_for_confirmations(connection, only_channel, give_up_);
-  }
-
-  RabbitMqOptions without_heartbeat() const {
-    RabbitMqOptions options = connection_options(options_);
-    options.heartbeat = 0s;
-    return options;
   }
 
   /// Reads the frames that have arrived since the last call. So a connection that the broker has closed is noticed.
@@ -272,7 +244,7 @@ class Channel {
     if (why.reply_code == AMQP_NOT_FOUND) {
       throw Error(ErrorCode::broker_refused, "RabbitMQ: " + why.why + "; create the exchange, or correct its name");
     }
-    throw_if_refused(why, connection_options(options_));
+    throw_if_refused(why, options_.server);
     throw std::runtime_error("RabbitMQ: " + why.why);
   }
 
@@ -287,37 +259,6 @@ class Channel {
 
 }  // namespace
 }  // namespace rabbitmq
-
-RabbitMqPublisherOptions rabbitmq_publisher_options_from_url(std::string_view url) {
-  const auto question = std::min(url.find('?'), url.size());
-  const auto scheme = url.find("://");
-  const std::string_view place = url.substr(0, question);
-  const auto slash = scheme == std::string_view::npos ? scheme : place.find('/', scheme + 3);
-  const bool has_exchange = slash != std::string_view::npos && place.find('/', slash + 1) != std::string_view::npos;
-  // The remaining parts have the same form as in the URL of a source.
-  std::string complete(place);
-  if (!has_exchange) complete += "/-";
-  complete += url.substr(question);
-  RabbitMqOptions read = rabbitmq_options_from_url(complete);
-  const RabbitMqOptions defaults;
-  if (!read.dead_letters.empty() || read.prefetch != defaults.prefetch || read.heartbeat != defaults.heartbeat ||
-      read.delivery_limit != defaults.delivery_limit || read.exclusive) {
-    throw Error(ErrorCode::invalid_argument,
-                "the RabbitMQ URL of a publisher is amqp://USER@HOST:PORT/VHOST/EXCHANGE; its parameters are ca_file, "
-                "certificate_file and key_file");
-  }
-  RabbitMqPublisherOptions options{.host = std::move(read.host),
-                                   .port = read.port,
-                                   .vhost = std::move(read.vhost),
-                                   .user = std::move(read.user),
-                                   .password = std::move(read.password)};
-  if (has_exchange) options.exchange = std::move(read.queue);
-  options.tls = read.tls;
-  options.ca_file = std::move(read.ca_file);
-  options.certificate_file = std::move(read.certificate_file);
-  options.key_file = std::move(read.key_file);
-  return options;
-}
 
 Publisher rabbitmq_publisher(const RabbitMqPublisherOptions& options) {
   const auto open = std::make_shared<rabbitmq::Channel>(options);

@@ -84,7 +84,7 @@ bool RabbitMqSource::is_connected(milliseconds wait) {
   try {
     connect();
   } catch (const Lost& why) {
-    if (!was_connected_) throw_if_refused(why, options_);
+    if (!was_connected_) throw_if_refused(why, options_.server);
     lost(why);
   }
   return is_consuming_;
@@ -93,7 +93,7 @@ bool RabbitMqSource::is_connected(milliseconds wait) {
 void RabbitMqSource::connect() {
   const auto give_up = Clock::now() + longest_step;
   if (!connection_) {
-    connection_ = log_in(options_, give_up);
+    connection_ = log_in(options_.server, options_.heartbeat, give_up);
     return;
   }
   if (has_dead_letters() && !std::exchange(asked_for_right_, true)) return letters_.check_right(give_up);
@@ -109,7 +109,7 @@ void RabbitMqSource::connect() {
   ++epoch_;
   was_told_ = false;
   if (std::exchange(was_connected_, true)) ++reconnects_;
-  report(SourceEventType::connected, "connected to " + options_.host);
+  report(SourceEventType::connected, "connected to " + options_.server.host);
 }
 
 void RabbitMqSource::lost(const Lost& why) {

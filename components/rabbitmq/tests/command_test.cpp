@@ -5,7 +5,7 @@
 #include <vector>
 
 #include <doctest/doctest.h>
-#include <txinbox/rabbitmq_publisher.hpp>
+#include <txinbox/rabbitmq.hpp>
 
 #include "brokers/command_tests.hpp"
 #include "brokers/join_and_leave.hpp"

@@ -64,7 +64,7 @@ class FakeBroker {
   int connections() const { return connections_; }
 
   RabbitMqOptions options() const {
-    RabbitMqOptions options{.host = "127.0.0.1", .port = port_, .queue = "queue"};
+    RabbitMqOptions options{.server = {.host = "127.0.0.1", .port = port_}, .queue = "queue"};
     options.dead_letters = "letters";
     return options;
   }

@@ -6,7 +6,6 @@
 #include <doctest/doctest.h>
 #include <txinbox/error.hpp>
 #include <txinbox/rabbitmq.hpp>
-#include <txinbox/rabbitmq_publisher.hpp>
 
 namespace txinbox::test {
 namespace {
@@ -25,26 +24,26 @@ TEST_CASE("a RabbitMQ URL has host, virtual host, queue and parameters") {
   ::unsetenv("TXINBOX_RABBITMQ_PASSWORD");
   RabbitMqOptions options =
       rabbitmq_options_from_url("amqp://svc@h.example:5673/%2F/or%2Fders?prefetch=7&heartbeat=9&delivery_limit=20");
-  CHECK(options.host == "h.example");
-  CHECK(options.port == 5673);
-  CHECK(options.user == "svc");
-  CHECK(options.password.empty());
-  CHECK(options.vhost == "/");
+  CHECK(options.server.host == "h.example");
+  CHECK(options.server.port == 5673);
+  CHECK(options.server.user == "svc");
+  CHECK(options.server.password.empty());
+  CHECK(options.server.vhost == "/");
   CHECK(options.queue == "or/ders");
   CHECK(options.prefetch == 7);
   CHECK(options.heartbeat == std::chrono::seconds(9));
   CHECK(options.delivery_limit == 20);
-  CHECK_FALSE(options.tls);
+  CHECK_FALSE(options.server.tls);
   options = rabbitmq_options_from_url("amqps://[::1]:5671/v/q?ca_file=/x/ca.pem&exclusive=true&dead_letters=d");
-  CHECK(options.tls);
-  CHECK(options.host == "::1");
-  CHECK(options.port == 5671);
-  CHECK(options.user == "guest");
-  CHECK(options.ca_file == "/x/ca.pem");
+  CHECK(options.server.tls);
+  CHECK(options.server.host == "::1");
+  CHECK(options.server.port == 5671);
+  CHECK(options.server.user == "guest");
+  CHECK(options.server.ca_file == "/x/ca.pem");
   CHECK(options.exclusive);
   CHECK(options.dead_letters == "d");
   ::setenv("TXINBOX_RABBITMQ_PASSWORD", "hunter2", 1);
-  CHECK(rabbitmq_options_from_url("amqp://h/v/q").password == "hunter2");
+  CHECK(rabbitmq_options_from_url("amqp://h/v/q").server.password == "hunter2");
 }
 
 TEST_CASE("an invalid RabbitMQ URL is refused, and the error text does not contain it") {
@@ -83,33 +82,33 @@ TEST_CASE("invalid options of RabbitMQ are refused") {
     return !refusal_of([&] { (void)open_rabbitmq(options); }).empty();
   };
   CHECK_FALSE(refused([](auto&) {}));
-  CHECK(refused([](auto& o) { o.host = ""; }));
+  CHECK(refused([](auto& o) { o.server.host = ""; }));
   CHECK(refused([](auto& o) { o.queue = ""; }));
   CHECK(refused([](auto& o) { o.queue = std::string(256, 'q'); }));
   CHECK(refused([](auto& o) { o.dead_letters = "orders"; }));
   CHECK(refused([](auto& o) { o.prefetch = 0; }));
   CHECK(refused([](auto& o) { o.delivery_limit = -1; }));
   CHECK(refused([](auto& o) { o.heartbeat = std::chrono::seconds(0); }));
-  CHECK(refused([](auto& o) { o.ca_file = "ca.pem"; }));
+  CHECK(refused([](auto& o) { o.server.ca_file = "ca.pem"; }));
   CHECK(refused([](auto& o) {
-    o.tls = true;
-    o.key_file = "key.pem";
+    o.server.tls = true;
+    o.server.key_file = "key.pem";
   }));
 }
 
 TEST_CASE("the URL of a RabbitMQ publisher has host, virtual host and optionally an exchange, and no password") {
   ::setenv("TXINBOX_RABBITMQ_PASSWORD", "hunter2", 1);
   RabbitMqPublisherOptions options = rabbitmq_publisher_options_from_url("amqp://svc@h.example:5673/%2F");
-  CHECK(options.host == "h.example");
-  CHECK(options.port == 5673);
-  CHECK(options.user == "svc");
-  CHECK(options.password == "hunter2");
-  CHECK(options.vhost == "/");
+  CHECK(options.server.host == "h.example");
+  CHECK(options.server.port == 5673);
+  CHECK(options.server.user == "svc");
+  CHECK(options.server.password == "hunter2");
+  CHECK(options.server.vhost == "/");
   CHECK(options.exchange.empty());
   options = rabbitmq_publisher_options_from_url("amqps://h/v/or%2Fders?ca_file=/x/ca.pem");
   CHECK(options.exchange == "or/ders");
-  CHECK(options.tls);
-  CHECK(options.ca_file == "/x/ca.pem");
+  CHECK(options.server.tls);
+  CHECK(options.server.ca_file == "/x/ca.pem");
   for (const std::string url : {"", "amqp://", "amqp://h", "amqp://h/", "amqp://h/v/", "http://h/v",
                                 "amqp://u:hunter2@h/v", "amqp://h/v?prefetch=7", "amqp://h/v?dead_letters=d",
                                 "amqp://h/v?exclusive=true", "amqp://h/v?heartbeat=9", "amqp://h/v?delivery_limit=9"}) {
@@ -124,10 +123,10 @@ TEST_CASE("the URL of a RabbitMQ publisher has host, virtual host and optionally
     return !refusal_of([&] { (void)rabbitmq_publisher(wrong); }).empty();
   };
   CHECK_FALSE(refused([](auto&) {}));
-  CHECK(refused([](auto& o) { o.host = ""; }));
+  CHECK(refused([](auto& o) { o.server.host = ""; }));
   CHECK(refused([](auto& o) { o.exchange = std::string(256, 'e'); }));
   CHECK(refused([](auto& o) { o.timeout = std::chrono::milliseconds(0); }));
-  CHECK(refused([](auto& o) { o.ca_file = "ca.pem"; }));
+  CHECK(refused([](auto& o) { o.server.ca_file = "ca.pem"; }));
 }
 
 }  // namespace

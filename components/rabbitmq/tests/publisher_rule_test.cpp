@@ -13,7 +13,7 @@
 #include <vector>
 
 #include <doctest/doctest.h>
-#include <txinbox/rabbitmq_publisher.hpp>
+#include <txinbox/rabbitmq.hpp>
 
 #include "rabbitmq_broker.hpp"
 #include "support/publisher_rule.hpp"

@@ -12,7 +12,6 @@
 #include <doctest/doctest.h>
 #include <soci/soci.h>
 #include <txinbox/rabbitmq.hpp>
-#include <txinbox/rabbitmq_publisher.hpp>
 #include <txinbox/txinbox.hpp>
 
 #include "rabbitmq_broker.hpp"
@@ -227,10 +226,10 @@ TEST_CASE("RabbitMQ: if the exchange is missing, the user is refused or there is
   CHECK(error_of([](auto&) {}) == "nothing");
   CHECK(error_of([](auto& o) { o.exchange = "amq.direct"; }) == "nothing");
   CHECK(error_of([](auto& o) { o.exchange = "missing"; }) == "broker_refused");
-  CHECK(error_of([](auto& o) { o.password = "wrong"; }) == "access_refused");
-  CHECK(error_of([](auto& o) { o.vhost = "missing"; }) == "access_refused");
+  CHECK(error_of([](auto& o) { o.server.password = "wrong"; }) == "access_refused");
+  CHECK(error_of([](auto& o) { o.server.vhost = "missing"; }) == "access_refused");
   RabbitMqPublisherOptions away = to_broker();
-  away.port = 1;
+  away.server.port = 1;
   const std::vector<OutgoingMessage> one{message_for("there", "1")};
   CHECK_THROWS_AS(rabbitmq_publisher(away)(one), std::runtime_error);
 }
@@ -241,13 +240,13 @@ TEST_CASE("RabbitMQ: the publisher encrypts, and refuses a broker with another c
   const char* folder = std::getenv("TXINBOX_BROKER_FOLDER");
   REQUIRE(folder != nullptr);
   RabbitMqPublisherOptions options = to_broker();
-  options.host = "localhost";
-  options.port = static_cast<std::uint16_t>(options.port + 2);
-  options.tls = true;
+  options.server.host = "localhost";
+  options.server.port = static_cast<std::uint16_t>(options.server.port + 2);
+  options.server.tls = true;
   const std::vector<OutgoingMessage> one{message_for("encrypted-out", "1")};
-  options.ca_file = std::string(folder) + "/tls/other.pem";
+  options.server.ca_file = std::string(folder) + "/tls/other.pem";
   CHECK(thrown_by([&] { (void)rabbitmq_publisher(options)(one); }) == "access_refused");
-  options.ca_file = std::string(folder) + "/tls/ca.pem";
+  options.server.ca_file = std::string(folder) + "/tls/ca.pem";
   CHECK(rabbitmq_publisher(options)(one).front().status == PublishStatus::confirmed);
   CHECK(broker.ready("encrypted-out") == 1);
 }

@@ -266,11 +266,11 @@ TEST_CASE("RabbitMQ: with TLS, the source connects only to a trusted broker") {
   const char* folder = std::getenv("TXINBOX_BROKER_FOLDER");
   REQUIRE(folder != nullptr);
   RabbitMqOptions options = RabbitMqBroker::options("encrypted");
-  options.host = "localhost";
-  options.port = static_cast<std::uint16_t>(options.port + 2);
-  options.tls = true;
+  options.server.host = "localhost";
+  options.server.port = static_cast<std::uint16_t>(options.server.port + 2);
+  options.server.tls = true;
   const auto consume = [&](const std::string& ca_file) {
-    options.ca_file = ca_file;
+    options.server.ca_file = ca_file;
     const auto source = open_rabbitmq(options);
     return thrown_by([&] { (void)run(*source, consumer, body_is_key(), add_effect, until_idle()); });
   };
@@ -297,8 +297,8 @@ TEST_CASE("RabbitMQ: if a queue is missing at the start, or the user is refused,
   CHECK(error_of([](auto&) {}) == "nothing");
   CHECK(error_of([](auto& o) { o.queue = "missing"; }) == "broker_refused");
   CHECK(error_of([](auto& o) { o.dead_letters = "missing"; }) == "broker_refused");
-  CHECK(error_of([](auto& o) { o.password = "wrong"; }) == "access_refused");
-  CHECK(error_of([](auto& o) { o.vhost = "missing"; }) == "access_refused");
+  CHECK(error_of([](auto& o) { o.server.password = "wrong"; }) == "access_refused");
+  CHECK(error_of([](auto& o) { o.server.vhost = "missing"; }) == "access_refused");
 }
 
 }  // namespace

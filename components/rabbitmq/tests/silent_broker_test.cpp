@@ -17,7 +17,6 @@
 #include <doctest/doctest.h>
 #include <soci/soci.h>
 #include <txinbox/rabbitmq.hpp>
-#include <txinbox/rabbitmq_publisher.hpp>
 #include <txinbox/txinbox.hpp>
 
 #include "rabbitmq_broker.hpp"

@@ -33,7 +33,7 @@ class Queue {
   std::unique_ptr<Source> open() {
     RabbitMqOptions options = RabbitMqBroker::options(name_);
     const std::string address = relay_.address();
-    options.port = static_cast<std::uint16_t>(std::stoi(address.substr(address.find(':') + 1)));
+    options.server.port = static_cast<std::uint16_t>(std::stoi(address.substr(address.find(':') + 1)));
     return open_rabbitmq(options);
   }
 

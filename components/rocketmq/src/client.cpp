@@ -28,15 +28,15 @@ std::string contents_of(const std::string& file, const char* what) {
   return text;
 }
 
-std::shared_ptr<grpc::ChannelCredentials> credentials_of(const Access& access) {
-  if (!access.tls) return grpc::InsecureChannelCredentials();
+std::shared_ptr<grpc::ChannelCredentials> credentials_of(const RocketMqServer& server) {
+  if (!server.tls) return grpc::InsecureChannelCredentials();
   grpc::SslCredentialsOptions options;
   // gRPC has its own list of CAs. An operator expects the system's CAs.
-  const std::string authorities = access.ca_file.empty() ? "/etc/ssl/certs/ca-certificates.crt" : access.ca_file;
+  const std::string authorities = server.ca_file.empty() ? "/etc/ssl/certs/ca-certificates.crt" : server.ca_file;
   options.pem_root_certs = contents_of(authorities, "the CA file");
-  if (!access.certificate_file.empty()) {
-    options.pem_cert_chain = contents_of(access.certificate_file, "the client's certificate");
-    options.pem_private_key = contents_of(access.key_file, "the client's key");
+  if (!server.certificate_file.empty()) {
+    options.pem_cert_chain = contents_of(server.certificate_file, "the client's certificate");
+    options.pem_private_key = contents_of(server.key_file, "the client's key");
   }
   return grpc::SslCredentials(options);
 }
@@ -83,24 +83,25 @@ bool is_address(int family, const std::string& host) {
 
 }  // namespace
 
-void check(const Access& access) {
+const RocketMqServer& checked(const RocketMqServer& server) {
   const auto refuse = [](const char* why) {
     throw Error(ErrorCode::invalid_argument, std::string("RocketMQ: ") + why);
   };
-  if (access.host.empty()) refuse("the host is missing");
-  if (access.access_key.empty() != access.secret.empty()) {
+  if (server.host.empty()) refuse("the host is missing");
+  if (server.access_key.empty() != server.secret.empty()) {
     refuse("an access key needs a secret, and a secret an access key");
   }
-  if (access.certificate_file.empty() != access.key_file.empty()) {
+  if (server.certificate_file.empty() != server.key_file.empty()) {
     refuse("certificate_file needs key_file, and key_file needs certificate_file");
   }
+  return server;
 }
 
-std::string Access::address() const { return host + ":" + std::to_string(port); }
+std::string address_of(const RocketMqServer& server) { return server.host + ":" + std::to_string(server.port); }
 
-std::string Client::target_of(const Access& access) { return rocketmq::target_of(endpoints_of(access)); }
+std::string Client::target_of(const RocketMqServer& server) { return rocketmq::target_of(endpoints_of(server)); }
 
-Client::Client(Access access, const std::string& target) : access_(std::move(access)), id_(new_client_id()) {
+Client::Client(RocketMqServer server, const std::string& target) : server_(std::move(server)), id_(new_client_id()) {
   grpc::ChannelArguments arguments;
   // After an outage, the channel tries to connect often enough for the source's own backoff.
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 200);
@@ -109,7 +110,7 @@ Client::Client(Access access, const std::string& target) : access_(std::move(acc
   // Each client has a separate connection. So a connection that hangs is closed together with its client.
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
   arguments.SetMaxReceiveMessageSize(-1);
-  channel_ = grpc::CreateCustomChannel(target, credentials_of(access_), arguments);
+  channel_ = grpc::CreateCustomChannel(target, credentials_of(server_), arguments);
   stub_ = protocol::MessagingService::NewStub(channel_);
 }
 
@@ -120,20 +121,20 @@ void Client::prepare(grpc::ClientContext& context) const {
   context.AddMetadata("x-mq-protocol", "v2");
   const std::string now = utc_now();
   context.AddMetadata("x-mq-date-time", now);
-  if (access_.access_key.empty()) return;
+  if (server_.access_key.empty()) return;
   context.AddMetadata("authorization",
-                      "MQv2-HMAC-SHA1 Credential=" + access_.access_key +
-                          ", SignedHeaders=x-mq-date-time, Signature=" + signature_of(now, access_.secret));
+                      "MQv2-HMAC-SHA1 Credential=" + server_.access_key +
+                          ", SignedHeaders=x-mq-date-time, Signature=" + signature_of(now, server_.secret));
 }
 
-protocol::Endpoints endpoints_of(const Access& access) {
+protocol::Endpoints endpoints_of(const RocketMqServer& server) {
   protocol::Endpoints endpoints;
-  endpoints.set_scheme(is_address(AF_INET, access.host)    ? protocol::IPv4
-                       : is_address(AF_INET6, access.host) ? protocol::IPv6
+  endpoints.set_scheme(is_address(AF_INET, server.host)    ? protocol::IPv4
+                       : is_address(AF_INET6, server.host) ? protocol::IPv6
                                                            : protocol::DOMAIN_NAME);
   protocol::Address& address = *endpoints.add_addresses();
-  address.set_host(access.host);
-  address.set_port(access.port);
+  address.set_host(server.host);
+  address.set_port(server.port);
   return endpoints;
 }
 

@@ -8,6 +8,7 @@
 
 #include <grpcpp/grpcpp.h>
 
+#include <txinbox/rocketmq.hpp>
 #include <txinbox/version.hpp>
 
 #include "calls.hpp"
@@ -19,43 +20,22 @@ namespace rocketmq {
 
 namespace protocol = apache::rocketmq::v2;
 
-/// The address of the proxy, and the user.
-struct Access {
-  std::string host;
-  std::uint16_t port = 0;
-  std::string access_key = {}, secret = {};
-  bool tls = false;
-  std::string ca_file = {}, certificate_file = {}, key_file = {};
+/// Returns "host:port".
+std::string address_of(const RocketMqServer& server);
 
-  std::string address() const;
-};
-
+/// Returns the server.
+///
 /// Errors: `Error` invalid_argument for members that contradict each other.
-void check(const Access& access);
-
-/// The `Access` in the options of a source or of a publisher.
-template <class Options>
-Access access_of(const Options& options) {
-  Access access{.host = options.host,
-                .port = options.port,
-                .access_key = options.access_key,
-                .secret = options.secret,
-                .tls = options.tls,
-                .ca_file = options.ca_file,
-                .certificate_file = options.certificate_file,
-                .key_file = options.key_file};
-  check(access);
-  return access;
-}
+const RocketMqServer& checked(const RocketMqServer& server);
 
 /// The stub of one proxy. It adds the headers of the protocol to each request. The constructor does no I/O.
 class Client {
  public:
-  /// `target`: gRPC's name of the proxy. Errors: `Error` invalid_argument if a file of `access` cannot be read.
-  Client(Access access, const std::string& target);
+  /// `target`: gRPC's name of the proxy. Errors: `Error` invalid_argument if a file of `server` cannot be read.
+  Client(RocketMqServer server, const std::string& target);
 
-  /// gRPC's name of the proxy of `access`.
-  static std::string target_of(const Access& access);
+  /// gRPC's name of the proxy of `server`.
+  static std::string target_of(const RocketMqServer& server);
 
   protocol::MessagingService::Stub& stub() noexcept { return *stub_; }
   const std::string& id() const noexcept { return id_; }
@@ -77,14 +57,14 @@ class Client {
   }
 
  private:
-  const Access access_;
+  const RocketMqServer server_;
   const std::string id_;
   std::shared_ptr<grpc::Channel> channel_;
   std::unique_ptr<protocol::MessagingService::Stub> stub_;
 };
 
 /// The addresses of the proxy as the protocol writes them.
-protocol::Endpoints endpoints_of(const Access& access);
+protocol::Endpoints endpoints_of(const RocketMqServer& server);
 
 /// gRPC's name of these addresses. Empty if there are none.
 std::string target_of(const protocol::Endpoints& endpoints);

@@ -3,7 +3,6 @@
 #include <utility>
 
 #include <txinbox/rocketmq.hpp>
-#include <txinbox/rocketmq_publisher.hpp>
 
 #include "shared/component_url.hpp"
 
@@ -16,31 +15,19 @@ using component::ComponentUrl;
 constexpr std::string_view form = "a RocketMQ URL is rocketmq://ACCESS_KEY@HOST:PORT/TOPIC?group=GROUP";
 constexpr std::string_view publisher_form = "the URL of a RocketMQ publisher is rocketmq://ACCESS_KEY@HOST:PORT";
 
-template <class Options>
-ComponentUrl begin(std::string_view form_of_url, std::string_view url, Options& options) {
-  options.tls = url.starts_with("rocketmqs://");
-  const std::string_view scheme = options.tls ? "rocketmqs://" : "rocketmq://";
+ComponentUrl begin(std::string_view form_of_url, std::string_view url, RocketMqServer& server) {
+  server.tls = url.starts_with("rocketmqs://");
+  const std::string_view scheme = server.tls ? "rocketmqs://" : "rocketmq://";
   const ComponentUrl parsed(form_of_url, url.substr(std::min(scheme.size(), url.size())));
   if (!url.starts_with(scheme)) parsed.refuse("this URL has another scheme");
   const std::string_view place = parsed.place();
   const auto authority = parsed.authority(place.substr(0, place.find('/')), "TXINBOX_ROCKETMQ_SECRET");
-  options.host = authority.host;
-  options.access_key = authority.user;
-  if (authority.port) options.port = *authority.port;
+  server.host = authority.host;
+  server.access_key = authority.user;
+  if (authority.port) server.port = *authority.port;
   const char* secret = std::getenv("TXINBOX_ROCKETMQ_SECRET");
-  if (secret != nullptr && !options.access_key.empty()) options.secret = secret;
+  if (secret != nullptr && !server.access_key.empty()) server.secret = secret;
   return parsed;
-}
-
-template <class Options>
-bool set_tls_parameter(Options& options, const std::string& name, std::string& value) {
-  std::string* const file = name == "ca_file"            ? &options.ca_file
-                            : name == "certificate_file" ? &options.certificate_file
-                            : name == "key_file"         ? &options.key_file
-                                                         : nullptr;
-  if (file == nullptr) return false;
-  *file = std::move(value);
-  return true;
 }
 
 void set_parameter(const ComponentUrl& url, RocketMqOptions& options, const std::string& name, std::string value) {
@@ -52,7 +39,7 @@ void set_parameter(const ComponentUrl& url, RocketMqOptions& options, const std:
     options.invisible = std::chrono::seconds(url.number<int>(name, value));
   } else if (name == "receives") {
     options.receives = url.number<std::uint16_t>(name, value);
-  } else if (!set_tls_parameter(options, name, value)) {
+  } else if (!component::set_tls_file(options.server, name, value)) {
     url.refuse("unknown parameter " + name +
                "; there are group, tags, invisible (seconds), receives, ca_file, certificate_file and key_file");
   }
@@ -62,7 +49,7 @@ void set_parameter(const ComponentUrl& url, RocketMqOptions& options, const std:
 
 RocketMqOptions rocketmq_options_from_url(std::string_view url) {
   RocketMqOptions options;
-  const ComponentUrl parsed = begin(form, url, options);
+  const ComponentUrl parsed = begin(form, url, options.server);
   const std::string_view place = parsed.place();
   const auto slash = std::min(place.find('/'), place.size());
   options.topic = parsed.decoded(place.substr(std::min(slash + 1, place.size())));
@@ -75,14 +62,14 @@ RocketMqOptions rocketmq_options_from_url(std::string_view url) {
 
 RocketMqPublisherOptions rocketmq_publisher_options_from_url(std::string_view url) {
   RocketMqPublisherOptions options;
-  const ComponentUrl parsed = begin(publisher_form, url, options);
+  const ComponentUrl parsed = begin(publisher_form, url, options.server);
   if (parsed.place().find('/') != std::string_view::npos) {
     parsed.refuse("it names no topic: each message has its own");
   }
   parsed.for_each_parameter([&](const std::string& name, std::string value) {
     if (name == "fifo" && (value == "true" || value == "false")) {
       options.fifo = value == "true";
-    } else if (!set_tls_parameter(options, name, value)) {
+    } else if (!component::set_tls_file(options.server, name, value)) {
       parsed.refuse("unknown parameter " + name +
                     "; there are fifo (true or false), ca_file, certificate_file and key_file");
     }

@@ -1,4 +1,4 @@
-#include <txinbox/rocketmq_publisher.hpp>
+#include <txinbox/rocketmq.hpp>
 
 #include <algorithm>
 #include <array>
@@ -91,12 +91,12 @@ bool is_answer(const grpc::Status& status) {
 class RocketMqPublisher {
  public:
   explicit RocketMqPublisher(const RocketMqPublisherOptions& options)
-      : fifo_(options.fifo), timeout_(options.timeout), access_(access_of(options)) {}
+      : fifo_(options.fifo), timeout_(options.timeout), server_(checked(options.server)) {}
 
   std::vector<PublishResult> publish(std::span<const OutgoingMessage> messages) {
     if (!calls_) {
       calls_ = std::make_unique<Calls>();
-      client_ = std::make_unique<Client>(access_, Client::target_of(access_));
+      client_ = std::make_unique<Client>(server_, Client::target_of(server_));
     }
     std::vector<PublishResult> results(messages.size());
     std::vector<bool> unanswered(messages.size());
@@ -129,7 +129,7 @@ class RocketMqPublisher {
     constexpr auto patience = 1s;
     protocol::QueryRouteRequest request;
     request.mutable_topic()->set_name(topic);
-    *request.mutable_endpoints() = endpoints_of(access_);
+    *request.mutable_endpoints() = endpoints_of(server_);
     bool is_over = false;
     bool is_reached = false;
     client_->send(*calls_, &protocol::MessagingService::Stub::PrepareAsyncQueryRoute, request, patience,
@@ -143,7 +143,7 @@ class RocketMqPublisher {
 
   const bool fifo_;
   const std::chrono::milliseconds timeout_;
-  const Access access_;
+  const RocketMqServer server_;
   std::unique_ptr<Client> client_;
   std::unique_ptr<Calls> calls_;
 };

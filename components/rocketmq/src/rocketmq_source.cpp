@@ -37,10 +37,10 @@ void check(const RocketMqOptions& options) {
 RocketMqSource::RocketMqSource(const RocketMqOptions& options)
     : options_(options),
       subject_{.topic = options.topic, .group = options.group},
-      access_(access_of(options)),
+      server_(checked(options.server)),
       name_("rocketmq " + options.topic) {
   check(options);
-  const Client readable(access_, Client::target_of(access_));  // throws if a file cannot be read
+  const Client readable(server_, Client::target_of(server_));  // throws if a file cannot be read
 }
 
 RocketMqSource::~RocketMqSource() { close(); }

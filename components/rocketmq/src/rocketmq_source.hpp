@@ -100,7 +100,7 @@ class RocketMqSource final : public Source {
 
   const RocketMqOptions options_;
   const Subject subject_;
-  const Access access_;
+  const RocketMqServer server_;
   const std::string name_;
   std::uint64_t epoch_ = 0;               ///< The number of lost connections. Answers to earlier calls are ignored.
   std::map<std::string, Proxy> proxies_;  ///< The key is gRPC's name of the proxy.

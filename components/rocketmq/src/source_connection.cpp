@@ -39,7 +39,7 @@ void RocketMqSource::connect_if_due() {
   if (proxies_.empty()) {
     if (now < reconnect_.next_try()) return;
     ++epoch_;
-    proxy(Client::target_of(access_));
+    proxy(Client::target_of(server_));
     ask_for_route();
   } else if (is_connected() && now >= next_route_) {
     ask_for_route();  // the list of brokers can change
@@ -50,8 +50,8 @@ void RocketMqSource::ask_for_route() {
   next_route_ = Clock::now() + route_interval;
   protocol::QueryRouteRequest request;
   request.mutable_topic()->set_name(options_.topic);
-  *request.mutable_endpoints() = endpoints_of(access_);
-  Client& client = *proxies_.at(Client::target_of(access_)).client;
+  *request.mutable_endpoints() = endpoints_of(server_);
+  Client& client = *proxies_.at(Client::target_of(server_)).client;
   client.send(calls_, &protocol::MessagingService::Stub::PrepareAsyncQueryRoute, request, request_timeout,
               [this, epoch = epoch_](const grpc::Status& status, const protocol::QueryRouteResponse& route) {
                 if (epoch != epoch_) return;
@@ -89,10 +89,10 @@ RocketMqSource::Proxy& RocketMqSource::proxy(const std::string& target) {
   const auto [at, is_new] = proxies_.try_emplace(target);
   if (!is_new) return at->second;
   at->second.settings_due = Clock::now() + settings_patience;
-  at->second.client = std::make_unique<Client>(access_, target);
+  at->second.client = std::make_unique<Client>(server_, target);
   protocol::Settings settings;
   settings.set_client_type(protocol::SIMPLE_CONSUMER);
-  *settings.mutable_access_point() = endpoints_of(access_);
+  *settings.mutable_access_point() = endpoints_of(server_);
   settings.mutable_request_timeout()->set_seconds(std::chrono::seconds(5).count());
   *settings.mutable_user_agent() = user_agent();
   protocol::Subscription& subscription = *settings.mutable_subscription();
@@ -142,7 +142,7 @@ void RocketMqSource::report_if_connected() {
   next_heartbeat_ = Clock::now();
   next_route_ = Clock::now();  // now it is known whether the group is ordered
   if (std::exchange(was_connected_, true)) ++reconnects_;
-  report(SourceEventType::connected, "connected to " + access_.address());
+  report(SourceEventType::connected, "connected to " + address_of(server_));
 }
 
 bool RocketMqSource::is_connected() const {
@@ -187,9 +187,9 @@ void RocketMqSource::lost(const std::string& why) {
 
 void RocketMqSource::failed(const grpc::Status& status) {
   if (!was_connected_) refuse(refusal_of(status));
-  if (!was_connected_ && access_.tls && status.error_code() == grpc::StatusCode::UNAVAILABLE && is_untrusted(access_)) {
+  if (!was_connected_ && server_.tls && status.error_code() == grpc::StatusCode::UNAVAILABLE && is_untrusted(server_)) {
     refuse(Error(ErrorCode::access_refused,
-                 "RocketMQ: the certificate of " + access_.address() +
+                 "RocketMQ: the certificate of " + address_of(server_) +
                      " cannot be trusted: another CA has signed it, or it is for another host; see ca_file"));
   }
   lost(text_of(status));

@@ -10,7 +10,7 @@ namespace rocketmq {
 
 /// Whether the proxy can be reached, but its certificate cannot be trusted. gRPC reports the same error if the proxy
 /// cannot be reached. Blocks for at most some seconds.
-bool is_untrusted(const Access& access);
+bool is_untrusted(const RocketMqServer& server);
 
 }  // namespace rocketmq
 TXINBOX_NAMESPACE_END

@@ -6,7 +6,6 @@
 #include <doctest/doctest.h>
 #include <txinbox/error.hpp>
 #include <txinbox/rocketmq.hpp>
-#include <txinbox/rocketmq_publisher.hpp>
 
 namespace txinbox::test {
 namespace {
@@ -27,26 +26,26 @@ TEST_CASE("a RocketMQ URL has host, topic, group and parameters") {
   const RocketMqOptions options = rocketmq_options_from_url(
       "rocketmqs://key@h:9081/orders?group=g%20h&tags=a%20%7C%7C%20b&invisible=20&receives=2&ca_file=ca.pem"
       "&certificate_file=c.pem&key_file=k.pem");
-  CHECK(options.host == "h");
-  CHECK(options.port == 9081);
-  CHECK(options.access_key == "key");
+  CHECK(options.server.host == "h");
+  CHECK(options.server.port == 9081);
+  CHECK(options.server.access_key == "key");
   CHECK(options.topic == "orders");
   CHECK(options.group == "g h");
   CHECK(options.tags == "a || b");
   CHECK(options.invisible == 20s);
   CHECK(options.receives == 2);
-  CHECK(options.tls);
-  CHECK(options.ca_file == "ca.pem");
-  CHECK(options.certificate_file == "c.pem");
-  CHECK(options.key_file == "k.pem");
+  CHECK(options.server.tls);
+  CHECK(options.server.ca_file == "ca.pem");
+  CHECK(options.server.certificate_file == "c.pem");
+  CHECK(options.server.key_file == "k.pem");
   const RocketMqOptions plain = rocketmq_options_from_url("rocketmq://h/orders?group=g");
-  CHECK_FALSE(plain.tls);
-  CHECK(plain.port == 8081);
+  CHECK_FALSE(plain.server.tls);
+  CHECK(plain.server.port == 8081);
   CHECK(plain.tags == "*");
   const RocketMqPublisherOptions publisher = rocketmq_publisher_options_from_url("rocketmqs://key@h:1?fifo=true");
   CHECK(publisher.fifo);
-  CHECK(publisher.tls);
-  CHECK(publisher.port == 1);
+  CHECK(publisher.server.tls);
+  CHECK(publisher.server.port == 1);
 }
 
 TEST_CASE("an invalid RocketMQ URL is refused, and the error text does not contain it") {
@@ -68,11 +67,11 @@ TEST_CASE("an invalid RocketMQ URL is refused, and the error text does not conta
 
 TEST_CASE("the secret of RocketMQ comes from the environment") {
   ::setenv("TXINBOX_ROCKETMQ_SECRET", "hunter2", 1);
-  CHECK(rocketmq_options_from_url("rocketmq://key@h/orders?group=g").secret == "hunter2");
-  CHECK(rocketmq_options_from_url("rocketmq://h/orders?group=g").secret.empty());
-  CHECK(rocketmq_publisher_options_from_url("rocketmq://key@h").secret == "hunter2");
+  CHECK(rocketmq_options_from_url("rocketmq://key@h/orders?group=g").server.secret == "hunter2");
+  CHECK(rocketmq_options_from_url("rocketmq://h/orders?group=g").server.secret.empty());
+  CHECK(rocketmq_publisher_options_from_url("rocketmq://key@h").server.secret == "hunter2");
   ::unsetenv("TXINBOX_ROCKETMQ_SECRET");
-  CHECK(rocketmq_options_from_url("rocketmq://key@h/orders?group=g").secret.empty());
+  CHECK(rocketmq_options_from_url("rocketmq://key@h/orders?group=g").server.secret.empty());
 }
 
 TEST_CASE("invalid options of RocketMQ are refused") {
@@ -86,15 +85,15 @@ TEST_CASE("invalid options of RocketMQ are refused") {
   CHECK_FALSE(refusal([](auto& o) { o.group.clear(); }).empty());
   CHECK_FALSE(refusal([](auto& o) { o.topic = "%DLQ%g"; }).empty());
   CHECK(refusal([](auto& o) { o.topic = "%DLQ%other"; }).empty());
-  CHECK_FALSE(refusal([](auto& o) { o.host.clear(); }).empty());
+  CHECK_FALSE(refusal([](auto& o) { o.server.host.clear(); }).empty());
   CHECK_FALSE(refusal([](auto& o) { o.invisible = 9s; }).empty());
   CHECK_FALSE(refusal([](auto& o) { o.invisible = 13h; }).empty());
   CHECK_FALSE(refusal([](auto& o) { o.receives = 0; }).empty());
-  CHECK_FALSE(refusal([](auto& o) { o.access_key = "key"; }).empty());
-  CHECK_FALSE(refusal([](auto& o) { o.certificate_file = "c"; }).empty());
+  CHECK_FALSE(refusal([](auto& o) { o.server.access_key = "key"; }).empty());
+  CHECK_FALSE(refusal([](auto& o) { o.server.certificate_file = "c"; }).empty());
   const std::string missing = refusal([](auto& o) {
-    o.tls = true;
-    o.ca_file = "missing.pem";
+    o.server.tls = true;
+    o.server.ca_file = "missing.pem";
   });
   CHECK(missing.find("missing.pem") != std::string::npos);
   CHECK_FALSE(refusal_of([] { (void)rocketmq_publisher({.timeout = 0ms}); }).empty());

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include <doctest/doctest.h>
-#include <txinbox/rocketmq_publisher.hpp>
+#include <txinbox/rocketmq.hpp>
 
 #include "fake_proxy.hpp"
 #include "received_message.hpp"
@@ -47,7 +47,7 @@ TEST_CASE("RocketMQ: a property of the producer does not shadow what the broker 
 TEST_CASE("RocketMQ: a header of a message does not shadow the properties that the publisher writes") {
   FakeProxy proxy;
   proxy.answer_messages(FakeProxy::any_number, FakeProxy::Rest::is_silent);
-  const Publisher publish = rocketmq_publisher({.host = "127.0.0.1", .port = proxy.port()});
+  const Publisher publish = rocketmq_publisher({.server = {.host = "127.0.0.1", .port = proxy.port()}});
   const std::map<std::string, std::string> headers{
       {"id", "old-id"}, {"type", "old-type"}, {"key", "old-key"}, {"keys", "old-keys"}, {"traceparent", "00-1"}};
   const std::vector<OutgoingMessage> one{{.topic = "stock", .payload = "{}", .headers = headers, .id = "new-id"}};

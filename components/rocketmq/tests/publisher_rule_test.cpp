@@ -6,7 +6,7 @@
 #include <string>
 
 #include <doctest/doctest.h>
-#include <txinbox/rocketmq_publisher.hpp>
+#include <txinbox/rocketmq.hpp>
 
 #include "fake_proxy.hpp"
 #include "support/publisher_rule.hpp"
@@ -21,10 +21,10 @@ class RocketMqProxy {
   RocketMqProxy() { recover(); }
 
   Publisher publisher() const {
-    return rocketmq_publisher({.host = "127.0.0.1", .port = proxy_.port(), .timeout = 3s});
+    return rocketmq_publisher({.server = {.host = "127.0.0.1", .port = proxy_.port()}, .timeout = 3s});
   }
   static Publisher publisher_to_nowhere() {
-    return rocketmq_publisher({.host = "127.0.0.1", .port = 1, .timeout = 3s});
+    return rocketmq_publisher({.server = {.host = "127.0.0.1", .port = 1}, .timeout = 3s});
   }
   static OutgoingMessage message(const std::string& id) { return {.topic = "stock", .payload = "{}", .id = id}; }
   static OutgoingMessage refused(const std::string& id) { return {.topic = "stock", .payload = "refused", .id = id}; }

@@ -21,9 +21,9 @@ struct RawMessage {
 inline void send(const RawMessage& raw) {
   namespace protocol = rocketmq::protocol;
   const std::string address = broker_address();
-  const rocketmq::Access access{.host = "127.0.0.1",
-                                .port = static_cast<std::uint16_t>(std::stoi(address.substr(address.find(':') + 1)))};
-  rocketmq::Client client(access, rocketmq::Client::target_of(access));
+  const RocketMqServer server{.host = "127.0.0.1",
+                              .port = static_cast<std::uint16_t>(std::stoi(address.substr(address.find(':') + 1)))};
+  rocketmq::Client client(server, rocketmq::Client::target_of(server));
   protocol::SendMessageRequest request;
   protocol::Message& message = *request.add_messages();
   message.mutable_topic()->set_name(raw.topic);

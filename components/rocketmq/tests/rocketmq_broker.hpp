@@ -11,7 +11,6 @@
 #include <vector>
 
 #include <txinbox/rocketmq.hpp>
-#include <txinbox/rocketmq_publisher.hpp>
 
 #include "brokers/broker_under_test.hpp"
 

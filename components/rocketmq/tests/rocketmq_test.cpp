@@ -273,7 +273,7 @@ TEST_CASE("RocketMQ: the publisher returns a result for each message") {
   CHECK(results[2].status == PublishStatus::rejected);
   CHECK(results[4].status == PublishStatus::confirmed);
   CHECK(results[3].status == PublishStatus::rejected);  // the broker refuses an empty body
-  const Publisher nobody = rocketmq_publisher({.host = "127.0.0.1", .port = 1, .timeout = 1s});
+  const Publisher nobody = rocketmq_publisher({.server = {.host = "127.0.0.1", .port = 1}, .timeout = 1s});
   const OutgoingMessage message{.topic = "t", .payload = "1", .id = "i"};
   CHECK_THROWS_AS((void)nobody({&message, 1}), std::runtime_error);
 }

@@ -26,20 +26,20 @@ TEST_CASE("RocketMQ: with TLS, the source connects only to a trusted proxy") {
   (void)broker.create("encrypted");
   const std::string tls = std::string(std::getenv("TXINBOX_BROKER_FOLDER")) + "/tls/";
   RocketMqPublisherOptions to_broker = broker.publisher_options();
-  to_broker.tls = true;
+  to_broker.server.tls = true;
   const OutgoingMessage message{.topic = "encrypted", .key = "k", .payload = "m", .id = "i"};
-  to_broker.ca_file = tls + "other.pem";
+  to_broker.server.ca_file = tls + "other.pem";
   CHECK_THROWS((void)rocketmq_publisher(to_broker)({&message, 1}));
-  to_broker.ca_file = tls + "ca.pem";
+  to_broker.server.ca_file = tls + "ca.pem";
   CHECK(rocketmq_publisher(to_broker)({&message, 1}).front().status == PublishStatus::confirmed);
 
   EffectDatabase db;
   Pool pool = db.pool();
   TxConsumer consumer(pool, "svc");
   RocketMqOptions options = RocketMqBroker::options("encrypted");
-  options.tls = true;
+  options.server.tls = true;
   const auto consume = [&](const std::string& ca_file) {
-    options.ca_file = ca_file;
+    options.server.ca_file = ca_file;
     return thrown_by([&] {
       const auto source = open_rocketmq(options);
       (void)run(*source, consumer, key_from_header("id"), add_effect, {.idle_exit = 5s});
@@ -85,8 +85,8 @@ TEST_CASE("RocketMQ: a broker that asks for users accepts the right secret, and 
   TxConsumer consumer(pool, "svc");
   const auto try_with = [&](const std::string& key, const std::string& secret) {
     RocketMqPublisherOptions to_broker = broker.publisher_options();
-    to_broker.access_key = key;
-    to_broker.secret = secret;
+    to_broker.server.access_key = key;
+    to_broker.server.secret = secret;
     const OutgoingMessage message{.topic = "users", .key = "k", .payload = "m", .id = "i"};
     const Publisher publish = rocketmq_publisher(to_broker);
     PublishResult result = publish({&message, 1}).front();
@@ -98,8 +98,8 @@ TEST_CASE("RocketMQ: a broker that asks for users accepts the right secret, and 
     }
     CHECK(result.error.find(secret.empty() ? "hunter2" : secret) == std::string::npos);
     RocketMqOptions options = RocketMqBroker::options("users");
-    options.access_key = key;
-    options.secret = secret;
+    options.server.access_key = key;
+    options.server.secret = secret;
     const auto source = open_rocketmq(options);
     const std::string thrown =
         thrown_by([&] { (void)run(*source, consumer, key_from_header("id"), add_effect, {.idle_exit = 5s}); });

@@ -11,7 +11,6 @@
 
 #include <doctest/doctest.h>
 #include <txinbox/rocketmq.hpp>
-#include <txinbox/rocketmq_publisher.hpp>
 #include <txinbox/txinbox.hpp>
 
 #include "fake_proxy.hpp"
@@ -24,7 +23,8 @@ using namespace std::chrono_literals;
 
 TEST_CASE("RocketMQ: a source that gets no settings from the proxy reports this, and connects again") {
   FakeProxy proxy;
-  const auto source = open_rocketmq({.host = "127.0.0.1", .port = proxy.port(), .topic = "orders", .group = "g"});
+  const auto source =
+      open_rocketmq({.server = {.host = "127.0.0.1", .port = proxy.port()}, .topic = "orders", .group = "g"});
   std::vector<std::string> warnings;
   source->on_event([&](const SourceEvent& event) {
     if (event.type == SourceEventType::warning) warnings.push_back(event.text);
@@ -49,8 +49,10 @@ RunSummary run_with_dead_letter(FakeProxy& proxy, const EffectDatabase& db, std:
                                 React react) {
   proxy.answer_settings();
   proxy.deliver();
-  const auto source = open_rocketmq(
-      {.host = "127.0.0.1", .port = proxy.port(), .topic = "orders", .group = "g", .dead_letter_timeout = timeout});
+  const auto source = open_rocketmq({.server = {.host = "127.0.0.1", .port = proxy.port()},
+                                     .topic = "orders",
+                                     .group = "g",
+                                     .dead_letter_timeout = timeout});
   Pool pool = db.pool(1);
   TxConsumer consumer(pool, "svc");
   std::stop_source stop;
@@ -101,8 +103,8 @@ TEST_CASE("RocketMQ: close also gives back a message whose invisible time is jus
   proxy.answer_settings();
   proxy.answer_changes(FakeProxy::Answer::none);
   proxy.deliver();
-  const auto source =
-      open_rocketmq({.host = "127.0.0.1", .port = proxy.port(), .topic = "orders", .group = "g", .invisible = 10s});
+  const auto source = open_rocketmq(
+      {.server = {.host = "127.0.0.1", .port = proxy.port()}, .topic = "orders", .group = "g", .invisible = 10s});
   std::vector<Incoming> taken;
   const auto give_up = std::chrono::steady_clock::now() + 30s;
   while (proxy.changes().empty() && std::chrono::steady_clock::now() < give_up) {
@@ -124,7 +126,8 @@ TEST_CASE("RocketMQ: close also gives back the messages of an answer that is on 
   FakeProxy proxy;
   proxy.answer_settings();
   proxy.deliver({"first"});
-  const auto source = open_rocketmq({.host = "127.0.0.1", .port = proxy.port(), .topic = "orders", .group = "g"});
+  const auto source =
+      open_rocketmq({.server = {.host = "127.0.0.1", .port = proxy.port()}, .topic = "orders", .group = "g"});
   const auto give_up = std::chrono::steady_clock::now() + 30s;
   std::vector<Incoming> taken;
   while (taken.empty() && std::chrono::steady_clock::now() < give_up) taken = source->poll(1, 50ms);
@@ -144,8 +147,8 @@ TEST_CASE("RocketMQ: if a message of a group is lost, the later messages of the 
   proxy.answer_settings();
   proxy.refuse_changes_of("first");
   proxy.deliver({"first", "second", "third"});
-  const auto source =
-      open_rocketmq({.host = "127.0.0.1", .port = proxy.port(), .topic = "orders", .group = "g", .invisible = 10s});
+  const auto source = open_rocketmq(
+      {.server = {.host = "127.0.0.1", .port = proxy.port()}, .topic = "orders", .group = "g", .invisible = 10s});
   bool is_lost = false;
   source->on_event([&](const SourceEvent& event) { is_lost |= event.type == SourceEventType::lanes_revoked; });
   std::vector<Incoming> taken;
@@ -179,7 +182,7 @@ TEST_CASE("RocketMQ: if a message of a group is lost, the later messages of the 
 TEST_CASE(
     "RocketMQ: a message that is not confirmed fails if the proxy answers, and counts for nothing if it does not") {
   std::optional<FakeProxy> proxy(std::in_place);
-  const Publisher publish = rocketmq_publisher({.host = "127.0.0.1", .port = proxy->port(), .timeout = 1s});
+  const Publisher publish = rocketmq_publisher({.server = {.host = "127.0.0.1", .port = proxy->port()}, .timeout = 1s});
   const std::vector<OutgoingMessage> one{{.topic = "orders", .key = "k", .payload = "body", .id = "1"}};
   const auto results = publish(one);
   REQUIRE(results.size() == 1);

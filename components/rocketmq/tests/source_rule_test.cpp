@@ -52,7 +52,7 @@ class Proxy {
   Proxy() { proxy_.answer_settings(); }
 
   std::unique_ptr<Source> open() {
-    return open_rocketmq({.host = "127.0.0.1", .port = proxy_.port(), .topic = "orders", .group = "g"});
+    return open_rocketmq({.server = {.host = "127.0.0.1", .port = proxy_.port()}, .topic = "orders", .group = "g"});
   }
 
   void publish(const SourceMessage& /*message*/) {
