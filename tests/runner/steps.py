@@ -212,7 +212,7 @@ def all_steps(root):
              packages="cluster"),
         *(mutations(group) for group in mutation_groups(root)),
         Step("mutations-sim", "the simulator notices the mutations that say so", 25,
-             (Script(("tests/mutations.py", "--simulate", "--jobs", "2", "--build-jobs", "1")),)),
+             (Script(("tests/mutations.py", "--simulate", "--preset", "release", "--jobs", "2", "--build-jobs", "1")),)),
     ]
     names = [step.name for step in steps]
     assert len(names) == len(set(names)), "two steps have the same name"
