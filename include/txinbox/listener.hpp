@@ -60,6 +60,8 @@ struct Event {
                                   ///< in a batch or under a lease. The text of a SOCI error holds bound values.
   std::chrono::milliseconds backoff{0};  ///< For retry: the wait before the next run.
   std::string_view error_class = {};  ///< The result of `txinbox::error_class` for `error`; empty if there is no error.
+                                      ///< It can say more than the handler's exception: the error of its connection, or
+                                      ///< connection_lost if the connection could not roll back.
   std::optional<std::chrono::milliseconds> age = {};  ///< For already_consumed: the time since the original was
                                                       ///< consumed. None if the cache of recent keys answered, or if
                                                       ///< the original is in the same batch.
@@ -92,7 +94,7 @@ struct RunEvent {
   std::string_view message_id = {};    ///< `Incoming::id`. It can have any bytes: escape them in a log.
   std::string_view reason = {};        ///< For dead_letter and dead_letter_failed: the same as `DeadLetter::reason`.
   std::exception_ptr error = {};  ///< For retry, unavailable and dead letters: what was thrown; null if nothing was.
-  std::string_view error_class = {};          ///< The result of `txinbox::error_class` for `error`.
+  std::string_view error_class = {};          ///< As `Event::error_class`.
   std::chrono::milliseconds backoff{0};       ///< The wait before the next try.
   const SourceEvent* source_event = nullptr;  ///< For source: what happened to the source.
   const SourceStatus* status = nullptr;       ///< For status: the state of the source.

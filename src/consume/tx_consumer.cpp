@@ -65,7 +65,7 @@ Result TxConsumer::consume(const Message& message, const Handler& handler) {
   try {
     return detail::SingleDelivery(*impl_, message, handler).consume();
   } catch (const detail::HandlerError& error) {
-    std::rethrow_exception(error.original);
+    std::rethrow_exception(detail::original_error(error.original));
   }
 }
 

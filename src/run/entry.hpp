@@ -93,8 +93,12 @@ struct Entry {
   bool letter_failed = false;          ///< It is a dead letter that the broker has not confirmed when it was published.
   std::exception_ptr error = {};
 
-  /// Whether it may be the reason of an error as of an outage. Then it runs alone.
+  /// Whether it may be the reason of an error as of an outage.
   bool is_suspect() const noexcept { return outages > 0; }
+
+  /// Whether it must be the only message of its job. A proven failure can stay uncounted for a while, for example if
+  /// another delivery has the key.
+  bool runs_alone() const noexcept { return is_suspect() || proven; }
 
   Amount amount() const noexcept { return {.messages = 1, .bytes = incoming.body.size()}; }
 };

@@ -7,9 +7,8 @@ TXINBOX_NAMESPACE_BEGIN
 namespace detail {
 namespace {
 
-/// A suspect is the only message of its job.
 bool may_join(const Job& job, const Entry& entry) {
-  return job.empty() || !(entry.is_suspect() || job.front()->is_suspect());
+  return job.empty() || !(entry.runs_alone() || job.front()->runs_alone());
 }
 
 }  // namespace

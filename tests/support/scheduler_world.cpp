@@ -185,21 +185,26 @@ Result SchedulerWorld::result_of(const Id& id) {
   return {};
 }
 
-/// What `JobRunner` does before the handler runs.
-bool SchedulerWorld::park_after_proven_failure(detail::Entry& entry) {
-  if (!std::exchange(entry.proven, nullptr)) return false;
+/// What `JobRunner` does before the handler runs. Returns none if the handler is to run.
+std::optional<Result> SchedulerWorld::count_proven_failure(detail::Entry& entry) {
+  if (!entry.proven) return std::nullopt;
   const Id id = id_of(entry.incoming);
-  if (++proven_failures[id] < max_attempts) return false;
+  if (held_elsewhere.contains(id)) return Result{.outcome = Outcome::in_progress};
+  entry.proven = nullptr;
+  if (++proven_failures[id] < max_attempts) return std::nullopt;
   decided_.insert(id);
-  return true;
+  return Result{.outcome = Outcome::parked};
 }
 
 /// What a consumer answers. After a message that fails, later messages of its sequence do not run.
 detail::JobResult SchedulerWorld::result_of(const Job& job) {
+  if (job.size() > 1 && std::ranges::any_of(job, [](const auto& entry) { return entry->proven != nullptr; })) {
+    wrong("a message whose failure is proven does not run alone");
+  }
   const bool has_poison =
       std::ranges::any_of(job, [&](const auto& entry) { return fate_of(id_of(entry->incoming)) == Fate::poison; });
   if (database_is_down || (has_poison && job.size() > 1)) return {.error = outage()};
-  if (park_after_proven_failure(*job.front())) return {.results = {{.outcome = Outcome::parked}}};
+  if (auto result = count_proven_failure(*job.front())) return {.results = {std::move(*result)}};
   detail::JobResult result;
   std::set<std::string> stopped;
   for (const auto& entry : job) {

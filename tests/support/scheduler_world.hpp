@@ -71,7 +71,9 @@ class SchedulerWorld {
     int times = 1'000'000;  ///< So often. Then the message is good.
   };
   std::map<Id, Times> fates;  ///< The fates that are not good.
-  std::set<Id> endless;       ///< Messages whose handlers do not end until they are removed from here.
+  std::set<Id>
+      held_elsewhere;    ///< Messages whose keys another delivery holds: their proven failures cannot be counted.
+  std::set<Id> endless;  ///< Messages whose handlers do not end until they are removed from here.
   bool database_is_down = false;
   int max_attempts = 1'000'000;  ///< So many proven failures park a message.
   bool refuses_dead_letters = false;
@@ -102,7 +104,7 @@ class SchedulerWorld {
   void acknowledge(const Incoming& incoming);
   detail::JobResult result_of(const detail::Job& job);
   Result result_of(const Id& id);
-  bool park_after_proven_failure(detail::Entry& entry);
+  std::optional<Result> count_proven_failure(detail::Entry& entry);
   Fate fate_of(const Id& id) const;
   std::string sequence_of(const Incoming& incoming) const;
   static Id id_of(const Incoming& incoming);

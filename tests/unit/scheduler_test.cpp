@@ -174,6 +174,22 @@ TEST_CASE("a message that meets an outage alone while others succeed is parked a
   CHECK(world.proven_failures == three_each);
 }
 
+TEST_CASE("a message whose proven failure cannot be counted yet still runs alone") {
+  SchedulerWorld world(10, 1'000, SchedulerWorld::options_of_test(), 16);
+  const SchedulerWorld::Id poison{0, 50};
+  world.max_attempts = 3;
+  world.fates[poison] = {Fate::poison};
+  world.held_elsewhere.insert(poison);
+  for (int i = 0; i < 500; ++i) work_for_50ms(world);
+  CHECK(world.problem() == "");
+  CHECK(world.proven_failures.empty());
+  world.held_elsewhere.clear();
+  for (int i = 0; i < 2'000; ++i) work_for_50ms(world);
+  CHECK(world.problem() == "");
+  CHECK(world.acknowledged(0) == 1'000);
+  CHECK(world.proven_failures[poison] == 3);
+}
+
 TEST_CASE("an error as of an outage is proven only if another message is consumed after it") {
   SchedulerWorld world(2, 3, SchedulerWorld::options_of_test(), 1);
   world.max_attempts = 1;

@@ -68,7 +68,7 @@ RabbitMqOptions rabbitmq_options_from_url(std::string_view url) {
   RabbitMqOptions options;
   const ComponentUrl parsed = begin(form, url, options.server);
   auto queue = read_place(parsed, options.server);
-  if (!queue) parsed.refuse("the queue is missing");
+  if (!queue) parsed.refuse("the virtual host or the queue is missing; write %2F for the virtual host /");
   options.queue = std::move(*queue);
   parsed.for_each_parameter(
       [&](const std::string& name, std::string value) { set_parameter(parsed, options, name, std::move(value)); });
