@@ -27,13 +27,14 @@ class ComponentUrl {
     std::optional<std::uint16_t> port;
   };
 
-  /// `form`: for example "a Redis URL is redis://USER@HOST:PORT/DATABASE". `rest`: the URL without its scheme and "//".
-  /// Both must outlive this object.
-  ComponentUrl(std::string_view form, std::string_view rest) : form_(form), place_(rest) {
-    const auto question = rest.find('?');
-    if (question == std::string_view::npos) return;
-    place_ = rest.substr(0, question);
-    query_ = rest.substr(question + 1);
+  /// `form`: for example "a Redis URL is redis://USER@HOST:PORT/DATABASE". `scheme`: for example "redis://". `form` and
+  /// `url` must outlive this object.
+  ComponentUrl(std::string_view form, std::string_view url, std::string_view scheme) : form_(form) {
+    if (!url.starts_with(scheme)) refuse("this URL has another scheme");
+    url.remove_prefix(scheme.size());
+    const auto question = std::min(url.find('?'), url.size());
+    place_ = url.substr(0, question);
+    query_ = url.substr(std::min(question + 1, url.size()));
   }
 
   /// Returns the part before the question mark, not decoded.

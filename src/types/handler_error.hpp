@@ -10,12 +10,12 @@ namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace detail {
 
-/// An exception of a handler, with what is known about it. It never leaves the library: the caller gets
-/// `original_error`.
+/// An exception of a handler, or of another statement of the delivery, with what is known about it. It never leaves the
+/// library: the caller gets `original_error`.
 struct HandlerError {
   std::exception_ptr original;
-  std::string_view database = {};  ///< The database of the handler's connection. Empty if its error is not known.
-  std::string code = {};           ///< The error of the handler's connection.
+  std::string_view database = {};  ///< The database of the connection. Empty if its error is not known.
+  std::string code = {};           ///< The error of the connection.
   bool is_session_lost = false;    ///< The session could not be rolled back after the error.
   bool is_proven = false;          ///< It looks as if the database were away, but the message is the reason. It counts
                                    ///< as a failure of the message. Its event was sent before.

@@ -70,10 +70,9 @@ class SchedulerWorld {
     Fate fate;
     int times = 1'000'000;  ///< So often. Then the message is good.
   };
-  std::map<Id, Times> fates;  ///< The fates that are not good.
-  std::set<Id>
-      held_elsewhere;    ///< Messages whose keys another delivery holds: their proven failures cannot be counted.
-  std::set<Id> endless;  ///< Messages whose handlers do not end until they are removed from here.
+  std::map<Id, Times> fates;    ///< The fates that are not good.
+  std::set<Id> held_elsewhere;  ///< Messages whose proven failures cannot be counted: another delivery has their keys.
+  std::set<Id> endless;         ///< Messages whose handlers do not end until they are removed from here.
   bool database_is_down = false;
   int max_attempts = 1'000'000;  ///< So many proven failures park a message.
   bool refuses_dead_letters = false;

@@ -57,17 +57,20 @@ struct World {
   std::size_t effects_of(const std::string& key) { return server.count_durable("effect", "business_key", key); }
 };
 
-/// How many of `count` things have to be done by now. The last ones come after the faults have ended: much goes wrong
-/// only where nobody starts anew.
+/// The work lasts so many times as long as the faults: much goes wrong only where nobody starts anew.
+inline constexpr double share_of_work = 1.3;
+
+/// How many of `count` things have to be done by now.
 inline std::size_t due_by_now(const World& world, std::size_t count) {
-  const double share = Threads::instance()->now() / (1.3 * std::chrono::duration<double>(world.plan.faults_end));
+  const double share =
+      Threads::instance()->now() / (share_of_work * std::chrono::duration<double>(world.plan.faults_end));
   return std::min(count, 1 + static_cast<std::size_t>(share * static_cast<double>(count)));
 }
 
-/// When that number of things has to be done.
+/// The time by which `number` of `count` things have to be done.
 inline SimTime due_time(const World& world, std::size_t number, std::size_t count) {
   const double share = static_cast<double>(number) / static_cast<double>(count);
-  return std::chrono::ceil<SimTime>(1.3 * share * std::chrono::duration<double>(world.plan.faults_end));
+  return std::chrono::ceil<SimTime>(share_of_work * share * std::chrono::duration<double>(world.plan.faults_end));
 }
 
 /// The time between two calls of `Workload::step`.

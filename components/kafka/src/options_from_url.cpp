@@ -61,8 +61,7 @@ void set_parameter(const ComponentUrl& url, KafkaOptions& options, const std::st
 }  // namespace
 
 KafkaOptions kafka_options_from_url(std::string_view url) {
-  const ComponentUrl parsed(form, url.substr(std::min(scheme.size(), url.size())));
-  if (!url.starts_with(scheme)) parsed.refuse("this URL has another scheme");
+  const ComponentUrl parsed(form, url, scheme);
   const std::string_view place = parsed.place();
   const auto slash = place.find('/');
   if (place.find('@') != std::string_view::npos) {

@@ -13,9 +13,9 @@
 
 #include <doctest/doctest.h>
 #include <soci/soci.h>
+#include <txinbox/kafka.hpp>
 #include <txinbox/txinbox.hpp>
 
-#include <txinbox/kafka.hpp>
 #include "client.hpp"
 #include "failing_firsts.hpp"
 #include "mock_cluster.hpp"

@@ -18,10 +18,7 @@ constexpr std::string_view publisher_form = "the URL of a RabbitMQ publisher is 
 
 ComponentUrl begin(std::string_view form_of_url, std::string_view url, RabbitMqServer& server) {
   server.tls = url.starts_with("amqps://");
-  const std::string_view scheme = server.tls ? "amqps://" : "amqp://";
-  const ComponentUrl parsed(form_of_url, url.substr(std::min(scheme.size(), url.size())));
-  if (!url.starts_with(scheme)) parsed.refuse("this URL has another scheme");
-  return parsed;
+  return {form_of_url, url, server.tls ? "amqps://" : "amqp://"};
 }
 
 /// Reads the server. Returns the name after the virtual host: of the queue, or of the exchange.

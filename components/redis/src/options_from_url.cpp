@@ -36,12 +36,12 @@ void set_parameter(const ComponentUrl& url, RedisOptions& options, const std::st
 }  // namespace
 
 RedisOptions redis_options_from_url(std::string_view url) {
-  const ComponentUrl parsed(form, url.substr(std::min(scheme.size(), url.size())));
-  if (url.starts_with("rediss://")) {
-    parsed.refuse("rediss:// asks for TLS, which this component does not have; use a tunnel (stunnel) to the server");
+  constexpr std::string_view with_tls = "rediss://";
+  if (url.starts_with(with_tls)) {
+    ComponentUrl(form, url, with_tls)
+        .refuse("rediss:// asks for TLS, which this component does not have; use a tunnel (stunnel) to the server");
   }
-  if (!url.starts_with(scheme)) parsed.refuse("this URL has another scheme");
-
+  const ComponentUrl parsed(form, url, scheme);
   RedisOptions options;
   const std::string_view place = parsed.place();
   const auto slash = std::min(place.find('/'), place.size());

@@ -17,9 +17,7 @@ constexpr std::string_view publisher_form = "the URL of a RocketMQ publisher is 
 
 ComponentUrl begin(std::string_view form_of_url, std::string_view url, RocketMqServer& server) {
   server.tls = url.starts_with("rocketmqs://");
-  const std::string_view scheme = server.tls ? "rocketmqs://" : "rocketmq://";
-  const ComponentUrl parsed(form_of_url, url.substr(std::min(scheme.size(), url.size())));
-  if (!url.starts_with(scheme)) parsed.refuse("this URL has another scheme");
+  const ComponentUrl parsed(form_of_url, url, server.tls ? "rocketmqs://" : "rocketmq://");
   const std::string_view place = parsed.place();
   const auto authority = parsed.authority(place.substr(0, place.find('/')), "TXINBOX_ROCKETMQ_SECRET");
   server.host = authority.host;
