@@ -5,6 +5,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <sys/personality.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -25,8 +26,8 @@ namespace txinbox::sim {
 
 namespace {
 
-/// How long a world may take. In seconds of real time.
-constexpr unsigned longest_world = 120;
+/// How much time of the processor a world may take, in seconds. A world in which no thread can go on ends at once.
+constexpr rlim_t longest_world = 120;
 
 void write_all(int file, std::string_view text) {
   while (!text.empty()) {
@@ -43,7 +44,8 @@ void write_all(int file, std::string_view text) {
   CPU_SET(static_cast<std::size_t>(processor), &processors);
   ::sched_setaffinity(0, sizeof processors,
                       &processors);  // only one thread runs at a time: it is faster on one of them
-  ::alarm(longest_world);
+  const rlimit time_of_processor{.rlim_cur = longest_world, .rlim_max = longest_world + 1};
+  ::setrlimit(RLIMIT_CPU, &time_of_processor);
   // One heap that gives nothing back: only one thread runs at a time, and the world ends soon.
   ::mallopt(M_ARENA_MAX, 1);
   ::mallopt(M_TRIM_THRESHOLD, std::numeric_limits<int>::max());
@@ -76,8 +78,8 @@ Report read_report(const std::string& text, int status) {
   if (is_read && WIFEXITED(status) && WEXITSTATUS(status) == 0) {
     report.problem = text.substr(end_of_line + 1, size);
     report.story = text.substr(end_of_line + 1 + size + 1);
-  } else if (WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM) {
-    report.problem = fmt::format("the world has not ended within {} s", longest_world);
+  } else if (WIFSIGNALED(status) && WTERMSIG(status) == SIGXCPU) {
+    report.problem = fmt::format("the world has not ended within {} s of processor time", longest_world);
   } else {
     report.problem = fmt::format("the simulator has crashed ({})",
                                  WIFSIGNALED(status) ? ::strsignal(WTERMSIG(status)) : "exit status");
