@@ -29,7 +29,7 @@ enum class EventType {
   consumed,          ///< The transaction committed.
   already_consumed,  ///< The delivery is a duplicate. `age` is the age of the original.
   conflict,          ///< The key came with other content. The handler did not run.
-  in_progress,       ///< Another worker has a lease on the key.
+  in_progress,       ///< Another delivery of the key is running. See `Outcome::in_progress`.
   parked,            ///< The message is parked or torn, because of this delivery (then with `error`) or an earlier one.
   retry,             ///< A transient error occurred. The transaction runs again after `backoff`.
   torn,              ///< The handler itself committed the transaction that txinbox opened. The claim is marked torn, so

@@ -19,7 +19,7 @@ enum class Claim {
   claimed,           ///< The caller has the key: until its lease expires or, with a `Transaction`, if it commits.
   already_consumed,  ///< An earlier delivery of this key was committed.
   conflict,          ///< The row of this key has other content.
-  in_progress,       ///< Another worker has a lease on the key.
+  in_progress,       ///< Another worker has a lease on the key, or a batch has not decided its claim yet.
   parked,            ///< The row is parked or torn.
   discarded,         ///< An operator has discarded the message.
 };
@@ -33,7 +33,8 @@ enum class Outcome {
   already_consumed,  ///< An earlier delivery of this key was committed. The handler did not run.
   conflict,          ///< The key came with other content. The handler did not run.
   in_progress,       ///< Another delivery of the key is running. The handler did not run. From a `TxConsumer` with
-                     ///< `claim_wait`, or where a `LeaseConsumer` has a lease on the key.
+                     ///< `claim_wait`, or where a `LeaseConsumer` has a lease on the key. Or a handler of a batch has
+                     ///< committed this message's claim, and txinbox has not removed it yet (docs/reference/guard.md).
   parked,            ///< The message failed too often or was rejected, now or earlier, or its claim is torn.
   failed,            ///< Only in a batch: this delivery failed, and `error` says why. `consume` throws instead.
   not_run,           ///< The batch stopped before this message.

@@ -30,7 +30,18 @@ struct ClaimRequest {
   bool waits = true;
 
   std::chrono::milliseconds valid_for{0};  ///< A consumed row that is older may be claimed again. 0: it may never be.
+
+  /// Whether the claim is inserted with others, before its handler starts. See `undecided_time`.
+  bool undecided = false;
 };
+
+/// How long the lease of an undecided claim lasts.
+///
+/// On some databases a handler can commit the claims of its whole batch, which are `torn` then. Recovery deletes the
+/// claims whose handlers have not started. Until then, other deliveries of these messages must neither run nor be
+/// parked. So these claims have a lease, and a torn row is final only without a lease, or after its end. The time is
+/// longer than a transaction of a batch can usually hold its locks.
+constexpr std::chrono::milliseconds undecided_time = std::chrono::minutes(1);
 
 /// The row that a claim found for its key, if there was one.
 struct ClaimedRow {
@@ -48,6 +59,11 @@ struct ClaimedRow {
   void set_state(std::string_view stored) {
     state = detail::row_state_names.find(stored);
     if (!state) unknown_state = stored;
+  }
+
+  /// Whether this torn row is a claim that its owner can still delete. See `undecided_time`.
+  bool is_undecided() const noexcept {
+    return state == detail::RowState::torn && lease_remaining && lease_remaining->count() > 0;
   }
 };
 
@@ -71,6 +87,7 @@ struct ClaimToCommit {
   const Token* token;
   bool confirmed = false;                       ///< The release of its savepoint has confirmed the claim, but has not
                                                 ///< written `result`.
+  bool undecided = false;                       ///< The confirmation must end the claim's lease.
   std::optional<std::string_view> result = {};  ///< The result that the handler stored.
 };
 

@@ -17,12 +17,13 @@ std::string Session::take_over_sql(const ClaimRequest& row, const ClaimedRow& se
           : is_consuming_without_lease(sql);
   return fmt::format(
       "UPDATE {} SET state = '{}', attempt_token = {}, message_id = {}, content_hash = {}, lease_owner = NULL, "
-      "lease_fence = {}, lease_expires_at = NULL, attempts = NULL, result = NULL, consumed_at = {} "
+      "lease_fence = {}, lease_expires_at = {}, attempts = NULL, result = NULL, consumed_at = {} "
       "WHERE {} AND {}",
       sql.table(consumed_message_table), to_string(initial_state_), sql.token(*row.token),
       sql.text_or_null(row.message_id), sql.bytes_or_null(row.content_hash),
-      sql.greater("coalesce(lease_fence, 0) + 1", sql.now_in_microseconds()), sql.now(),
-      sql.is_key(row.consumer, row.business_key), is_free);
+      sql.greater("coalesce(lease_fence, 0) + 1", sql.now_in_microseconds()),
+      has_lease(row) ? sql.now_plus(undecided_time) : "NULL", sql.now(), sql.is_key(row.consumer, row.business_key),
+      is_free);
 }
 
 }  // namespace backend

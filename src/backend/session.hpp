@@ -94,6 +94,11 @@ class Session {
   /// Inserts a claim into the open transaction.
   virtual ClaimReply claim(const ClaimRequest&) = 0;
 
+  /// Whether this claim is inserted with a lease that ends after `undecided_time`.
+  bool has_lease(const ClaimRequest& row) const noexcept {
+    return row.undecided && initial_state_ == InitialState::torn;
+  }
+
   /// Takes a row over in the open transaction. The lease of the row has expired, or the row was consumed too long ago.
   /// `seen` is the row as the caller has read it. Returns false if the row has changed since then.
   virtual bool take_over(const ClaimRequest& row, const ClaimedRow& seen) {

@@ -78,6 +78,7 @@ std::vector<Result> BatchDelivery::consume_in_scope() {
   }
   resolve_claims();
   record_failures();
+  context_.backlog.add(recovery_);
   return finish();
 }
 
@@ -136,6 +137,7 @@ BatchDelivery::RunOutcome BatchDelivery::run(const Part& part) {
 }
 
 BatchDelivery::RunOutcome BatchDelivery::run_on(SessionHandle& session, const Part& part, std::uint64_t losses) {
+  context_.backlog.resolve(session.backend());
   recovery_.resolve(session.backend());
   GuardedTransaction transaction(session.backend(), recovery_.in_doubt());
   BatchRun run(context_, handlers_, messages_, recovery_, session, transaction, part);

@@ -47,6 +47,7 @@ std::vector<backend::ClaimRequest> BatchRun::claim_requests() const {
   requests.reserve(keys_.size());
   for (const std::size_t at : first_of_key_) {
     requests.push_back(transaction_.claim_request(context_.consumer, *part_[at]->message, part_[at]->hash.bytes()));
+    requests.back().undecided = first_of_key_.size() > 1;
   }
   return requests;
 }

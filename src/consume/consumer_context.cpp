@@ -61,7 +61,7 @@ Result result_for(backend::ClaimedRow& row, std::string_view content_hash) {
     result.stored = std::move(row.result);
     result.age = row.age;
   }
-  if (claim == Claim::in_progress) {
+  if (claim == Claim::in_progress && !row.is_undecided()) {  // an undecided claim is usually decided at once
     result.retry_after =
         std::max(row.lease_remaining.value_or(std::chrono::milliseconds(0)), std::chrono::milliseconds(0));
   }

@@ -13,6 +13,7 @@
 #include "consume/keys_in_flight.hpp"
 #include "consume/recent_key_cache.hpp"
 #include "pool/session_provider.hpp"
+#include "transaction/recovery_backlog.hpp"
 
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
@@ -24,6 +25,7 @@ struct ConsumerContext : ConsumerPolicy {
   RecentKeyCache recent;
   DuplicateCounter duplicates;
   KeysInFlight in_flight;  ///< Used with `claim_wait`.
+  RecoveryBacklog backlog;
 
   /// Errors: as `TxConsumer`'s constructors.
   ConsumerContext(SessionProvider source, std::string consumer, ConsumerOptions options);

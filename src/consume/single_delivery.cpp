@@ -124,6 +124,7 @@ Result SingleDelivery::run() {
     context_.recent.remember(message_.business_key, content_hash, losses, context_.losses());
   };
   SessionHandle session = context_.source.borrow(context_.options.stop);
+  context_.backlog.resolve(session.backend());
   recovery_.resolve(session.backend());
   record_torn();
   GuardedTransaction transaction(session.backend(), recovery_.in_doubt());

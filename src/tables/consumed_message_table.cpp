@@ -27,7 +27,7 @@ bool ConsumedMessageTable::delete_claim(std::string_view consumer, std::string_v
 
 bool ConsumedMessageTable::mark_torn(std::string_view consumer, std::string_view business_key,
                                      const Token& token) const {
-  return session_.change(fmt::format("UPDATE {} SET state = 'torn' WHERE {}", table(),
+  return session_.change(fmt::format("UPDATE {} SET state = 'torn', lease_expires_at = NULL WHERE {}", table(),
                                      is_claim(consumer, business_key, token))) > 0;
 }
 

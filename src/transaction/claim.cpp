@@ -24,10 +24,11 @@ Claim claim_for(const backend::ClaimedRow& row, std::string_view content_hash) {
     case RowState::discarded:
       return Claim::discarded;
     case RowState::parked:
+      return Claim::parked;
     case RowState::torn:
       break;
   }
-  return Claim::parked;
+  return row.is_undecided() ? Claim::in_progress : Claim::parked;
 }
 
 }  // namespace detail

@@ -1,6 +1,7 @@
 #include "transaction/claim_recovery.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include <txinbox/error.hpp>
@@ -20,7 +21,9 @@ void ClaimRecovery::collect(GuardedTransaction& transaction) {
   if (transaction.commit_in_doubt() || complete) in_doubt_.push_back(transaction.token());
   std::erase_if(claims, [](const InsertedClaim& c) { return c.progress == HandlerProgress::completed; });
   if (!claims.empty()) {
-    unconfirmed_.push_back({.claims = std::move(claims), .foreign_commit = transaction.may_have_foreign_commit()});
+    unconfirmed_.push_back({.claims = std::move(claims),
+                            .ended_at = std::chrono::steady_clock::now(),
+                            .foreign_commit = transaction.may_have_foreign_commit()});
   }
 }
 
@@ -120,6 +123,19 @@ void ClaimRecovery::add_torn(std::string_view business_key) {
   if (std::ranges::find(ever_torn_, business_key) != ever_torn_.end()) return;
   ever_torn_.emplace_back(business_key);
   torn_.emplace_back(business_key);
+}
+
+bool ClaimRecovery::is_undecided(const Run& run) noexcept {
+  return std::ranges::any_of(run.claims, &InsertedClaim::undecided);
+}
+
+void ClaimRecovery::adopt_undecided(ClaimRecovery& other) {
+  std::ranges::copy_if(other.unconfirmed_, std::back_inserter(unconfirmed_), &ClaimRecovery::is_undecided);
+  std::erase_if(other.unconfirmed_, &ClaimRecovery::is_undecided);
+}
+
+void ClaimRecovery::drop_runs_before(std::chrono::steady_clock::time_point time) {
+  std::erase_if(unconfirmed_, [&](const Run& run) { return run.ended_at < time; });
 }
 
 bool ClaimRecovery::is_ours(const backend::ClaimedRow& row) const noexcept {

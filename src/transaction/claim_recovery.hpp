@@ -1,5 +1,7 @@
 #pragma once
 
+#include <algorithm>
+#include <chrono>
 #include <exception>
 #include <span>
 #include <string>
@@ -59,16 +61,27 @@ class ClaimRecovery {
   /// Whether a run of this call wrote this row and the row was then committed.
   bool is_ours(const backend::ClaimedRow&) const noexcept;
 
+  /// Whether a run that is not resolved has undecided claims.
+  bool has_undecided() const noexcept { return std::ranges::any_of(unconfirmed_, &ClaimRecovery::is_undecided); }
+
+  /// Takes over the runs of `other` that are not resolved and have undecided claims.
+  void adopt_undecided(ClaimRecovery& other);
+
+  /// Gives up the runs that ended before this time.
+  void drop_runs_before(std::chrono::steady_clock::time_point);
+
  private:
   /// The claims of one transaction, in the order of their insertion.
   struct Run {
     std::vector<InsertedClaim> claims;
+    std::chrono::steady_clock::time_point ended_at{};
     bool found = false;           ///< At least one of the claims was in the table.
     bool reply_lost = false;      ///< A claim may be resolved already.
     bool foreign_commit = false;  ///< See `GuardedTransaction::may_have_foreign_commit`.
     bool inserting = false;       ///< Some of its torn rows may be inserted already.
   };
 
+  static bool is_undecided(const Run&) noexcept;
   void add_torn(std::string_view business_key);
   bool resolve(backend::Session&, const InsertedClaim&);
   void resolve(backend::Session&, Run&);

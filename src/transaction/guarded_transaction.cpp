@@ -76,7 +76,7 @@ backend::ClaimRequest GuardedTransaction::claim_request(std::string_view consume
 
 void GuardedTransaction::record_claim(const backend::ClaimRequest& request, HandlerProgress progress) {
   claims_.push_back({std::string(request.consumer), std::string(request.business_key), token_, progress,
-                     request.valid_for.count() > 0});
+                     request.valid_for.count() > 0, session_.has_lease(request)});
 }
 
 void GuardedTransaction::begin() {

@@ -34,10 +34,11 @@ struct InsertedClaim {
   Token token;
   HandlerProgress progress;
   bool expires = false;                         ///< The message has a `valid_for`, which counts from the commit.
+  bool undecided = false;                       ///< See `backend::undecided_time`.
   std::optional<std::string_view> result = {};  ///< The result that the handler stored; the commit writes it.
 
   backend::ClaimToCommit closing() const {
-    return {consumer, business_key, &token, progress == HandlerProgress::completed, result};
+    return {consumer, business_key, &token, progress == HandlerProgress::completed, undecided, result};
   }
 };
 

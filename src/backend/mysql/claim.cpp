@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <unordered_map>
 #include <utility>
 
@@ -42,10 +43,15 @@ ClaimedRow existing_row(MysqlRow& row) {
 
 std::string hex_or_null(std::string_view bytes) { return bytes.empty() ? "NULL" : hex_literal(bytes); }
 
+/// In this backend each claim is inserted as torn, so each undecided one has a lease.
 std::string values_of(const ClaimRequest& row) {
-  return fmt::format("({}, {}, {}, {}, 'torn', {}, UTC_TIMESTAMP(6))", hex_literal(row.consumer),
+  const std::string lease_end =
+      row.undecided ? fmt::format("UTC_TIMESTAMP(6) + INTERVAL {} SECOND",
+                                  std::chrono::duration_cast<std::chrono::seconds>(undecided_time).count())
+                    : "NULL";
+  return fmt::format("({}, {}, {}, {}, 'torn', {}, UTC_TIMESTAMP(6), {})", hex_literal(row.consumer),
                      hex_literal(row.business_key), hex_or_null(row.message_id), hex_or_null(row.content_hash),
-                     hex_literal(row.token->bytes()));
+                     hex_literal(row.token->bytes()), lease_end);
 }
 
 constexpr unsigned mysql_lock_nowait = 3572;  ///< MySQL's ER_LOCK_NOWAIT, which MariaDB's header does not have.

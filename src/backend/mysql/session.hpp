@@ -97,7 +97,7 @@ class MysqlSession final : public Session {
   std::string closing_sql(const std::string& statements) const;
   std::string existing_sql(const std::string& condition) const;
   static constexpr std::string_view claim_columns =
-      "(consumer, business_key, message_id, content_hash, state, attempt_token, consumed_at)";
+      "(consumer, business_key, message_id, content_hash, state, attempt_token, consumed_at, lease_expires_at)";
   std::string claim_sql(const ClaimRequest&) const;
   std::string opening_sql(std::string_view before_insert) const;
   unsigned try_claim(const ClaimRequest&);

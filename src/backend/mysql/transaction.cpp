@@ -26,7 +26,7 @@ std::string changing(std::size_t rows, const std::string& statement) {
 
 /// Whether `closing_` fits: there is one claim, and nothing else to write.
 bool is_usual(std::span<const ClaimToCommit> claims, std::span<const std::string> writes) {
-  return claims.size() == 1 && !claims[0].confirmed && writes.empty();
+  return claims.size() == 1 && !claims[0].confirmed && !claims[0].undecided && writes.empty();
 }
 
 }  // namespace
@@ -70,7 +70,7 @@ std::string MysqlSession::opening_sql(std::string_view before_insert) const {
   return compound(fmt::format(
       "DECLARE EXIT HANDLER FOR {} BEGIN {}; ROLLBACK; SET autocommit = 1; END; "
       "SET autocommit = 0; SAVEPOINT {}; "
-      "{}INSERT INTO {} {} VALUES (?, ?, ?, ?, 'torn', ?, UTC_TIMESTAMP(6))",
+      "{}INSERT INTO {} {} VALUES (?, ?, ?, ?, 'torn', ?, UTC_TIMESTAMP(6), NULL)",
       ER_DUP_ENTRY, existing_sql("consumer = ? AND business_key = ?"), guard_, before_insert, table_, claim_columns));
 }
 
@@ -80,8 +80,8 @@ std::string MysqlSession::opening_sql(std::string_view before_insert) const {
 std::vector<MysqlSession::Confirmation> MysqlSession::confirmations(std::span<const ClaimToCommit> claims) const {
   const auto update = [&](const ClaimToCommit& claim, const std::string& keys) {
     return fmt::format(
-        "UPDATE {} FORCE INDEX (PRIMARY) SET state = 'consumed', result = {} WHERE consumer = {} AND business_key IN "
-        "({}) AND attempt_token = {}",
+        "UPDATE {} FORCE INDEX (PRIMARY) SET state = 'consumed', result = {}, lease_expires_at = NULL WHERE "
+        "consumer = {} AND business_key IN ({}) AND attempt_token = {}",
         table_, claim.result ? hex_literal(*claim.result) : "NULL", hex_literal(claim.consumer), keys,
         hex_literal(claim.token->bytes()));
   };

@@ -1,5 +1,6 @@
 // The guarded transaction on SQLite.
 
+#include <chrono>
 #include <utility>
 
 #include "backend/sqlite3/session.hpp"
@@ -12,8 +13,10 @@ namespace {
 // The name begins with `main.`, because otherwise SQLite uses a temporary table of the same name.
 constexpr auto insert_sql =
     "INSERT INTO main.txinbox_consumed_message (consumer, business_key, message_id, state, attempt_token, "
-    "content_hash) "
-    "VALUES (?1, ?2, ?3, ?6, ?4, ?5) ON CONFLICT (consumer, business_key) DO NOTHING";
+    "content_hash, lease_expires_at) "
+    "VALUES (?1, ?2, ?3, ?6, ?4, ?5, "
+    "CASE WHEN ?7 IS NOT NULL THEN strftime('%Y-%m-%d %H:%M:%f', 'now', ?7) END) ON CONFLICT (consumer, business_key) "
+    "DO NOTHING";
 // The CASE tests `lease_has_no_end`.
 constexpr auto select_sql =
     "SELECT state, attempt_token, content_hash, result, "
@@ -22,10 +25,12 @@ constexpr auto select_sql =
     "lease_fence, CAST((julianday('now') - julianday(consumed_at)) * 86400000 AS INTEGER) "
     "FROM main.txinbox_consumed_message WHERE consumer = ?1 AND business_key = ?2";
 constexpr auto confirm_sql =
-    "UPDATE main.txinbox_consumed_message SET state = 'consumed', result = ?4 "
+    "UPDATE main.txinbox_consumed_message SET state = 'consumed', result = ?4, lease_expires_at = NULL "
     "WHERE consumer = ?1 AND business_key = ?2 AND attempt_token = ?3";
 constexpr auto is_there_sql =
     "SELECT 1 FROM main.txinbox_consumed_message WHERE consumer = ?1 AND business_key = ?2 AND attempt_token = ?3";
+constexpr auto undecided_modifier = "+60 seconds";
+static_assert(undecided_time == std::chrono::seconds(60));
 constexpr auto commit_sql = "COMMIT";
 constexpr auto roll_back_sql = "ROLLBACK";
 
@@ -142,6 +147,7 @@ ClaimReply Sqlite3Session::insert_claim(const ClaimRequest& row) {
   insert->bind_blob(4, row.token->bytes());
   insert->bind_blob_or_null(5, row.content_hash);
   insert->bind_text(6, to_string(initial_state_));
+  insert->bind_text_or_null(7, has_lease(row) ? undecided_modifier : "");
   insert->run();
   if (sqlite3_changes(db) == 1) return {ClaimStatus::inserted};
   auto existing = read_existing(row);

@@ -15,14 +15,14 @@ namespace {
 
 constexpr auto insert_sql =
     "INSERT OR IGNORE INTO txinbox_consumed_message (consumer, business_key, message_id, state, attempt_token, "
-    "content_hash) VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
+    "content_hash, lease_expires_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, CASE WHEN ?7 IS NOT NULL THEN sim_now(?7) END)";
 constexpr auto select_sql =
     "SELECT state, attempt_token, content_hash, result, "
     "CASE WHEN lease_owner IS NOT NULL AND (lease_expires_at IS NULL OR lease_fence IS NULL) THEN 0 "
     "ELSE -sim_since(lease_expires_at) END, lease_fence, sim_since(consumed_at) "
     "FROM txinbox_consumed_message WHERE consumer = ?1 AND business_key = ?2";
 constexpr auto confirm_sql =
-    "UPDATE txinbox_consumed_message SET state = 'consumed', result = ?4 "
+    "UPDATE txinbox_consumed_message SET state = 'consumed', result = ?4, lease_expires_at = NULL "
     "WHERE consumer = ?1 AND business_key = ?2 AND attempt_token = ?3";
 
 /// It changes nothing, and commits.
@@ -167,7 +167,7 @@ class SimSession final : public Session {
       const bool is_null = each.value.data() == nullptr;
       parameters.push_back(is_null                               ? Value()
                            : each.type == ParameterType::bytes   ? blob(each.value)
-                           : each.type == ParameterType::integer ? integer(each.value)
+                           : each.type == ParameterType::integer ? integer(std::stoll(std::string(each.value)))
                                                                  : text(each.value));
     }
     server_.call([&] { (void)server_.run(resolve_conflict_mark(statement.sql(dialect())), parameters); });
@@ -210,9 +210,7 @@ class SimSession final : public Session {
     return reply;
   }
 
-  static Value integer(std::string_view value) {
-    return {.type = Value::Type::integer, .integer = std::stoll(std::string(value))};
-  }
+  static Value integer(std::int64_t value) { return {.type = Value::Type::integer, .integer = value}; }
 
   std::size_t run_now(const std::string& sql) { return server_.run(resolve_conflict_mark(sql)); }
 
@@ -226,9 +224,10 @@ class SimSession final : public Session {
   }
 
   ClaimReply insert(const ClaimRequest& row) {
+    const Value lease = has_lease(row) ? integer(undecided_time.count()) : Value();
     const std::size_t changed = server_.run(
         insert_sql, {text(row.consumer), text(row.business_key), text_or_null(row.message_id),
-                     text(to_string(initial_state_)), blob(row.token->bytes()), blob_or_null(row.content_hash)});
+                     text(to_string(initial_state_)), blob(row.token->bytes()), blob_or_null(row.content_hash), lease});
     if (changed == 1) return {ClaimStatus::inserted};
     auto existing = find(row);
     if (!existing) return {ClaimStatus::vanished};

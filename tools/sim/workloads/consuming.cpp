@@ -159,7 +159,11 @@ void Consuming::hurt_batch_of(::sqlite3* connection) {
   std::vector<Values> claims;
   session.run("SELECT business_key FROM txinbox_consumed_message WHERE consumer = 'svc' AND state = 'torn'", {},
               &claims);
-  for (const Values& each : claims) sent_.at(each.front().bytes).is_claim_committed = true;
+  for (const Values& each : claims) {
+    const std::string& key = each.front().bytes;
+    world_.story.tell(key, "{} commits the claim of {} in a handler", threads().current_process().name(), key);
+    sent_.at(key).is_claim_committed = true;
+  }
 }
 
 bool Consuming::may_be_dead_letter(const Sent& sent) const {
