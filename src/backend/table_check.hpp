@@ -41,34 +41,46 @@ struct ExpectedColumn {
 
 struct ExpectedTable {
   std::string_view name;
-  std::span<const ExpectedColumn> columns;
-  std::string_view primary_key;         ///< For example "a, b".
-  std::string_view retention_column;    ///< The first column of an index that must exist. Empty if no such index must
-                                        ///< exist.
-  std::string_view unique_column = {};  ///< A column that must have a unique index besides the primary key. Empty if
-                                        ///< there is none.
+  std::vector<ExpectedColumn> columns = {};
+  std::string_view primary_key;            ///< For example "a, b".
+  std::string_view retention_column = {};  ///< The first column of an index that must exist. Empty if no such index
+                                           ///< must exist.
+  std::string_view unique_column = {};     ///< A column that must have a unique index besides the primary key. Empty if
+                                           ///< there is none.
 };
 
-/// The columns of each table, with the types of one database.
-struct ExpectedColumns {
-  std::span<const ExpectedColumn> consumed_message, schema, failed_message, conflicting_message, consumer,
-      outbox_message, outbox_relay, outbox_part, outbox_database;
+/// How a database declares a kind of column.
+struct ColumnType {
+  std::string_view name;
+  bool has_default = false;
+  bool is_rowid = false;  ///< SQLite reports such a column as nullable.
 };
 
-/// The tables of the inbox. They differ between databases only in the types of their columns.
-constexpr std::array<ExpectedTable, 9> expected_tables(const ExpectedColumns& columns) {
-  return {{
-      {consumed_message_table, columns.consumed_message, "consumer, business_key", "consumed_at"},
-      {schema_table, columns.schema, "version", ""},
-      {failed_message_table, columns.failed_message, "consumer, business_key", "last_failed_at"},
-      {conflicting_message_table, columns.conflicting_message, "consumer, business_key, content_hash", "last_at"},
-      {consumer_table, columns.consumer, "consumer", ""},
-      {outbox_message_table, columns.outbox_message, "seq", "", "id"},
-      {outbox_relay_table, columns.outbox_relay, "token", ""},
-      {outbox_part_table, columns.outbox_part, "part", ""},
-      {outbox_database_table, columns.outbox_database, "one", ""},
-  }};
-}
+/// How a database declares each kind of column of our tables. Sizes are in bytes.
+struct ColumnTypes {
+  ColumnType exact_name;  ///< Up to 64 bytes that are compared byte for byte.
+  ColumnType exact_text;  ///< Up to 255 bytes that are compared byte for byte.
+  ColumnType name;        ///< Up to 64 bytes.
+  ColumnType text;        ///< Up to 255 bytes.
+  ColumnType long_text;   ///< Up to 64 KiB.
+  ColumnType state;
+  ColumnType migration;  ///< The name of a migration.
+  ColumnType version;    ///< A version of the library.
+  ColumnType hash;       ///< 32 bytes.
+  ColumnType token;      ///< 16 bytes.
+  ColumnType message_id;
+  ColumnType database_id;
+  ColumnType result;   ///< Up to 16 MiB.
+  ColumnType payload;  ///< Up to 4 GiB.
+  ColumnType integer;
+  ColumnType big_integer;
+  ColumnType sequence;  ///< The database gives each row the next number.
+  ColumnType time;
+  ColumnType insert_time;  ///< Some databases set it by a default.
+};
+
+/// The tables that the migrations create. They differ between databases only in the types of their columns.
+std::vector<ExpectedTable> expected_tables(const ColumnTypes&);
 
 struct FoundColumn {
   std::string name;

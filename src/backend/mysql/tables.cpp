@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 
 #include "backend/mysql/catalog.hpp"
 #include "backend/mysql/native.hpp"
@@ -13,95 +12,32 @@ TXINBOX_NAMESPACE_BEGIN
 namespace backend {
 namespace {
 
-constexpr std::array consumed_message_columns = {
-    ExpectedColumn{"consumer", "VARBINARY(64)", false},
-    ExpectedColumn{"business_key", "VARBINARY(255)", false},
-    ExpectedColumn{"message_id", "VARBINARY(255)"},
-    ExpectedColumn{"content_hash", "VARBINARY(32)"},
-    ExpectedColumn{"state", "VARCHAR(16)", false},
-    ExpectedColumn{"attempt_token", "VARBINARY(16)", false},
-    ExpectedColumn{"lease_owner", "VARBINARY(64)"},
-    ExpectedColumn{"lease_fence", "BIGINT"},
-    ExpectedColumn{"lease_expires_at", "DATETIME(6)"},
-    ExpectedColumn{"attempts", "INT"},
-    ExpectedColumn{"result", "MEDIUMBLOB"},
-    ExpectedColumn{"consumed_at", "DATETIME(6)", false},
+constexpr ColumnTypes types = {
+    .exact_name = {"VARBINARY(64)"},
+    .exact_text = {"VARBINARY(255)"},
+    .name = {"VARBINARY(64)"},
+    .text = {"VARBINARY(255)"},
+    .long_text = {"BLOB"},
+    .state = {"VARCHAR(16)"},
+    .migration = {"VARCHAR(100)"},
+    .version = {"VARCHAR(20)"},
+    .hash = {"VARBINARY(32)"},
+    .token = {"VARBINARY(16)"},
+    .message_id = {"VARBINARY(36)"},
+    .database_id = {"BINARY(16)"},
+    .result = {"MEDIUMBLOB"},
+    .payload = {"LONGBLOB"},
+    .integer = {"INT"},
+    .big_integer = {"BIGINT"},
+    .sequence = {.name = "BIGINT", .has_default = true},
+    .time = {"DATETIME(6)"},
+    .insert_time = {"DATETIME(6)"},
 };
-constexpr std::array schema_columns = {
-    ExpectedColumn{"version", "INT", false},
-    ExpectedColumn{"name", "VARCHAR(100)", false},
-    ExpectedColumn{"oldest_library", "VARCHAR(20)", false},
-    ExpectedColumn{"applied_at", "DATETIME(6)", false},
-};
-constexpr std::array failed_message_columns = {
-    ExpectedColumn{"consumer", "VARBINARY(64)", false},
-    ExpectedColumn{"business_key", "VARBINARY(255)", false},
-    ExpectedColumn{"message_id", "VARBINARY(255)"},
-    ExpectedColumn{"attempts", "INT", false, true},
-    ExpectedColumn{"crashes", "INT", false, true},
-    ExpectedColumn{"first_error", "VARBINARY(255)"},
-    ExpectedColumn{"first_failed_at", "DATETIME(6)"},
-    ExpectedColumn{"last_error", "VARBINARY(255)"},
-    ExpectedColumn{"last_failed_at", "DATETIME(6)"},
-    ExpectedColumn{"error_text", "BLOB"},
-    ExpectedColumn{"payload", "LONGBLOB"},
-    ExpectedColumn{"running_token", "VARBINARY(16)"},
-    ExpectedColumn{"running_since", "DATETIME(6)"},
-    ExpectedColumn{"running_alone", "INT"},
-};
-constexpr std::array conflicting_message_columns = {
-    ExpectedColumn{"consumer", "VARBINARY(64)", false},     ExpectedColumn{"business_key", "VARBINARY(255)", false},
-    ExpectedColumn{"content_hash", "VARBINARY(32)", false}, ExpectedColumn{"original_hash", "VARBINARY(32)", false},
-    ExpectedColumn{"message_id", "VARBINARY(255)"},         ExpectedColumn{"original_message_id", "VARBINARY(255)"},
-    ExpectedColumn{"reason", "VARBINARY(64)", false},       ExpectedColumn{"deliveries", "INT", false},
-    ExpectedColumn{"first_at", "DATETIME(6)", false},       ExpectedColumn{"last_at", "DATETIME(6)", false},
-};
-constexpr std::array consumer_columns = {
-    ExpectedColumn{"consumer", "VARBINARY(64)", false},
-    ExpectedColumn{"duplicates", "BIGINT", false, true},
-    ExpectedColumn{"oldest_duplicate", "BIGINT"},
-    ExpectedColumn{"oldest_duplicate_at", "DATETIME(6)"},
-    ExpectedColumn{"retention", "BIGINT"},
-    ExpectedColumn{"purged", "BIGINT", false, true},
-    ExpectedColumn{"purged_at", "DATETIME(6)"},
-};
-constexpr std::array outbox_message_columns = {
-    ExpectedColumn{"seq", "BIGINT", false, true},
-    ExpectedColumn{"id", "VARBINARY(36)", false},
-    ExpectedColumn{"aggregatetype", "VARBINARY(255)", false},
-    ExpectedColumn{"aggregateid", "VARBINARY(255)", false},
-    ExpectedColumn{"type", "VARBINARY(255)", false},
-    ExpectedColumn{"payload", "LONGBLOB", false},
-    ExpectedColumn{"headers", "BLOB"},
-    ExpectedColumn{"part", "INT", false},
-    ExpectedColumn{"attempts", "INT", false, true},
-    ExpectedColumn{"last_error", "BLOB"},
-    ExpectedColumn{"parked_at", "DATETIME(6)"},
-    ExpectedColumn{"created_at", "DATETIME(6)", false},
-};
-constexpr std::array outbox_relay_columns = {
-    ExpectedColumn{"token", "VARBINARY(16)", false},
-    ExpectedColumn{"name", "VARBINARY(64)", false},
-    ExpectedColumn{"started_at", "DATETIME(6)", false},
-    ExpectedColumn{"lease_expires_at", "DATETIME(6)", false},
-};
-constexpr std::array outbox_part_columns = {
-    ExpectedColumn{"part", "INT", false},
-    ExpectedColumn{"owner", "VARBINARY(16)"},
-};
-constexpr std::array outbox_database_columns = {
-    ExpectedColumn{"one", "INT", false},
-    ExpectedColumn{"id", "BINARY(16)", false},
-};
-constexpr auto tables = expected_tables({.consumed_message = consumed_message_columns,
-                                         .schema = schema_columns,
-                                         .failed_message = failed_message_columns,
-                                         .conflicting_message = conflicting_message_columns,
-                                         .consumer = consumer_columns,
-                                         .outbox_message = outbox_message_columns,
-                                         .outbox_relay = outbox_relay_columns,
-                                         .outbox_part = outbox_part_columns,
-                                         .outbox_database = outbox_database_columns});
+
+const std::vector<ExpectedTable>& tables() {
+  static const std::vector<ExpectedTable> tables = expected_tables(types);
+  return tables;
+}
 
 /// Whether the found type is the same type, or a wider one. The size of an integer is ignored: it changes only the
 /// display.
@@ -135,7 +71,7 @@ constexpr TableDialect dialect = {
 /// Returns one SELECT for each table. With an equality the server opens only one table; with IN it opens all tables.
 std::string for_each_table(std::string_view select, const std::string& schema, std::string_view order) {
   std::string text;
-  for (const ExpectedTable& table : tables) {
+  for (const ExpectedTable& table : tables()) {
     if (!text.empty()) text += " UNION ALL ";
     text += fmt::format(fmt::runtime(select), fmt::arg("schema", hex_literal(schema)), fmt::arg("table", table.name));
   }
@@ -191,7 +127,7 @@ std::map<std::string, Found> read(const NativeConnection& sql, const std::string
 std::vector<Problem> check_mysql_tables(const NativeConnection& sql, const std::string& schema) {
   std::vector<Problem> problems;
   auto found = read(sql, schema);
-  for (const ExpectedTable& expected : tables) {
+  for (const ExpectedTable& expected : tables()) {
     const auto at = found.find(std::string(expected.name));
     if (at == found.end()) {
       problems.push_back(missing_table(expected.name));

@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <map>
 
 #include "backend/postgresql/catalog.hpp"
@@ -16,100 +15,32 @@ namespace {
 
 constexpr std::string_view exact_text = "text COLLATE \"C\"";
 
-constexpr std::array consumed_message_columns = {
-    ExpectedColumn{"consumer", exact_text, false},
-    ExpectedColumn{"business_key", exact_text, false},
-    ExpectedColumn{"message_id", "text"},
-    ExpectedColumn{"content_hash", "bytea"},
-    ExpectedColumn{"state", "text", false},
-    ExpectedColumn{"attempt_token", "uuid", false},
-    ExpectedColumn{"lease_owner", "text"},
-    ExpectedColumn{"lease_fence", "bigint"},
-    ExpectedColumn{"lease_expires_at", "timestamp with time zone"},
-    ExpectedColumn{"attempts", "integer"},
-    ExpectedColumn{"result", "bytea"},
-    ExpectedColumn{"consumed_at", "timestamp with time zone", false, true},
+constexpr ColumnTypes types = {
+    .exact_name = {exact_text},
+    .exact_text = {exact_text},
+    .name = {"text"},
+    .text = {"text"},
+    .long_text = {"text"},
+    .state = {"text"},
+    .migration = {"text"},
+    .version = {"text"},
+    .hash = {"bytea"},
+    .token = {"uuid"},
+    .message_id = {"uuid"},
+    .database_id = {"uuid"},
+    .result = {"bytea"},
+    .payload = {"bytea"},
+    .integer = {"integer"},
+    .big_integer = {"bigint"},
+    .sequence = {.name = "bigint", .has_default = true},
+    .time = {"timestamp with time zone"},
+    .insert_time = {.name = "timestamp with time zone", .has_default = true},
 };
-constexpr std::array schema_columns = {
-    ExpectedColumn{"version", "integer", false},
-    ExpectedColumn{"name", "text", false},
-    ExpectedColumn{"oldest_library", "text", false},
-    ExpectedColumn{"applied_at", "timestamp with time zone", false, true},
-};
-constexpr std::array failed_message_columns = {
-    ExpectedColumn{"consumer", exact_text, false},
-    ExpectedColumn{"business_key", exact_text, false},
-    ExpectedColumn{"message_id", "text"},
-    ExpectedColumn{"attempts", "integer", false, true},
-    ExpectedColumn{"crashes", "integer", false, true},
-    ExpectedColumn{"first_error", "text"},
-    ExpectedColumn{"first_failed_at", "timestamp with time zone"},
-    ExpectedColumn{"last_error", "text"},
-    ExpectedColumn{"last_failed_at", "timestamp with time zone"},
-    ExpectedColumn{"error_text", "text"},
-    ExpectedColumn{"payload", "bytea"},
-    ExpectedColumn{"running_token", "uuid"},
-    ExpectedColumn{"running_since", "timestamp with time zone"},
-    ExpectedColumn{"running_alone", "integer"},
-};
-constexpr std::array conflicting_message_columns = {
-    ExpectedColumn{"consumer", exact_text, false},
-    ExpectedColumn{"business_key", exact_text, false},
-    ExpectedColumn{"content_hash", "bytea", false},
-    ExpectedColumn{"original_hash", "bytea", false},
-    ExpectedColumn{"message_id", "text"},
-    ExpectedColumn{"original_message_id", "text"},
-    ExpectedColumn{"reason", "text", false},
-    ExpectedColumn{"deliveries", "integer", false},
-    ExpectedColumn{"first_at", "timestamp with time zone", false},
-    ExpectedColumn{"last_at", "timestamp with time zone", false},
-};
-constexpr std::array consumer_columns = {
-    ExpectedColumn{"consumer", exact_text, false},
-    ExpectedColumn{"duplicates", "bigint", false, true},
-    ExpectedColumn{"oldest_duplicate", "bigint"},
-    ExpectedColumn{"oldest_duplicate_at", "timestamp with time zone"},
-    ExpectedColumn{"retention", "bigint"},
-    ExpectedColumn{"purged", "bigint", false, true},
-    ExpectedColumn{"purged_at", "timestamp with time zone"},
-};
-constexpr std::array outbox_message_columns = {
-    ExpectedColumn{"seq", "bigint", false, true},
-    ExpectedColumn{"id", "uuid", false},
-    ExpectedColumn{"aggregatetype", exact_text, false},
-    ExpectedColumn{"aggregateid", exact_text, false},
-    ExpectedColumn{"type", exact_text, false},
-    ExpectedColumn{"payload", "bytea", false},
-    ExpectedColumn{"headers", "text"},
-    ExpectedColumn{"part", "integer", false},
-    ExpectedColumn{"attempts", "integer", false, true},
-    ExpectedColumn{"last_error", "text"},
-    ExpectedColumn{"parked_at", "timestamp with time zone"},
-    ExpectedColumn{"created_at", "timestamp with time zone", false, true},
-};
-constexpr std::array outbox_relay_columns = {
-    ExpectedColumn{"token", "uuid", false},
-    ExpectedColumn{"name", "text", false},
-    ExpectedColumn{"started_at", "timestamp with time zone", false, true},
-    ExpectedColumn{"lease_expires_at", "timestamp with time zone", false},
-};
-constexpr std::array outbox_part_columns = {
-    ExpectedColumn{"part", "integer", false},
-    ExpectedColumn{"owner", "uuid"},
-};
-constexpr std::array outbox_database_columns = {
-    ExpectedColumn{"one", "integer", false},
-    ExpectedColumn{"id", "uuid", false},
-};
-constexpr auto tables = expected_tables({.consumed_message = consumed_message_columns,
-                                         .schema = schema_columns,
-                                         .failed_message = failed_message_columns,
-                                         .conflicting_message = conflicting_message_columns,
-                                         .consumer = consumer_columns,
-                                         .outbox_message = outbox_message_columns,
-                                         .outbox_relay = outbox_relay_columns,
-                                         .outbox_part = outbox_part_columns,
-                                         .outbox_database = outbox_database_columns});
+
+const std::vector<ExpectedTable>& tables() {
+  static const std::vector<ExpectedTable> tables = expected_tables(types);
+  return tables;
+}
 
 /// Whether the found type is the same type, or one that can hold more. The collation matters only for keys.
 bool accepts(const ExpectedColumn& wanted, const FoundColumn& found) {
@@ -159,7 +90,7 @@ struct Found {
 
 std::map<std::string, Found> read(const NativeConnection& sql, const std::string& schema) {
   std::string names;
-  for (const ExpectedTable& table : tables) names += fmt::format("{}'{}'", names.empty() ? "" : ", ", table.name);
+  for (const ExpectedTable& table : tables()) names += fmt::format("{}'{}'", names.empty() ? "" : ", ", table.name);
   const auto where =
       fmt::format("WHERE n.nspname = {} AND t.relname IN ({})", quote_literal(postgresql_native(sql), schema), names);
   std::map<std::string, Found> found;
@@ -256,7 +187,7 @@ std::vector<Problem> check_guard(const NativeConnection& sql, const std::string&
 std::vector<Problem> check_postgresql_tables(const NativeConnection& sql, const std::string& schema) {
   std::vector<Problem> problems;
   const auto found = read(sql, schema);
-  for (const ExpectedTable& expected : tables) {
+  for (const ExpectedTable& expected : tables()) {
     const std::string name(expected.name);
     const auto at = found.find(name);
     if (at == found.end()) {

@@ -14,86 +14,32 @@ TXINBOX_NAMESPACE_BEGIN
 namespace backend {
 namespace {
 
-constexpr std::array consumed_message_columns = {
-    ExpectedColumn{"consumer", "TEXT", false},  ExpectedColumn{"business_key", "TEXT", false},
-    ExpectedColumn{"message_id", "TEXT"},       ExpectedColumn{"content_hash", "BLOB"},
-    ExpectedColumn{"state", "TEXT", false},     ExpectedColumn{"attempt_token", "BLOB", false},
-    ExpectedColumn{"lease_owner", "TEXT"},      ExpectedColumn{"lease_fence", "INTEGER"},
-    ExpectedColumn{"lease_expires_at", "TEXT"}, ExpectedColumn{"attempts", "INTEGER"},
-    ExpectedColumn{"result", "BLOB"},           ExpectedColumn{"consumed_at", "TEXT", false, true},
+constexpr ColumnTypes types = {
+    .exact_name = {"TEXT"},
+    .exact_text = {"TEXT"},
+    .name = {"TEXT"},
+    .text = {"TEXT"},
+    .long_text = {"TEXT"},
+    .state = {"TEXT"},
+    .migration = {"TEXT"},
+    .version = {"TEXT"},
+    .hash = {"BLOB"},
+    .token = {"BLOB"},
+    .message_id = {"TEXT"},
+    .database_id = {"BLOB"},
+    .result = {"BLOB"},
+    .payload = {"BLOB"},
+    .integer = {"INTEGER"},
+    .big_integer = {"INTEGER"},
+    .sequence = {.name = "INTEGER", .is_rowid = true},
+    .time = {"TEXT"},
+    .insert_time = {.name = "TEXT", .has_default = true},
 };
-constexpr std::array schema_columns = {
-    ExpectedColumn{"version", "INTEGER", false},
-    ExpectedColumn{"name", "TEXT", false},
-    ExpectedColumn{"oldest_library", "TEXT", false},
-    ExpectedColumn{"applied_at", "TEXT", false, true},
-};
-constexpr std::array failed_message_columns = {
-    ExpectedColumn{"consumer", "TEXT", false},
-    ExpectedColumn{"business_key", "TEXT", false},
-    ExpectedColumn{"message_id", "TEXT"},
-    ExpectedColumn{"attempts", "INTEGER", false, true},
-    ExpectedColumn{"crashes", "INTEGER", false, true},
-    ExpectedColumn{"first_error", "TEXT"},
-    ExpectedColumn{"first_failed_at", "TEXT"},
-    ExpectedColumn{"last_error", "TEXT"},
-    ExpectedColumn{"last_failed_at", "TEXT"},
-    ExpectedColumn{"error_text", "TEXT"},
-    ExpectedColumn{"payload", "BLOB"},
-    ExpectedColumn{"running_token", "BLOB"},
-    ExpectedColumn{"running_since", "TEXT"},
-    ExpectedColumn{"running_alone", "INTEGER"},
-};
-constexpr std::array conflicting_message_columns = {
-    ExpectedColumn{"consumer", "TEXT", false},     ExpectedColumn{"business_key", "TEXT", false},
-    ExpectedColumn{"content_hash", "BLOB", false}, ExpectedColumn{"original_hash", "BLOB", false},
-    ExpectedColumn{"message_id", "TEXT"},          ExpectedColumn{"original_message_id", "TEXT"},
-    ExpectedColumn{"reason", "TEXT", false},       ExpectedColumn{"deliveries", "INTEGER", false},
-    ExpectedColumn{"first_at", "TEXT", false},     ExpectedColumn{"last_at", "TEXT", false},
-};
-constexpr std::array consumer_columns = {
-    ExpectedColumn{"consumer", "TEXT", false},     ExpectedColumn{"duplicates", "INTEGER", false, true},
-    ExpectedColumn{"oldest_duplicate", "INTEGER"}, ExpectedColumn{"oldest_duplicate_at", "TEXT"},
-    ExpectedColumn{"retention", "INTEGER"},        ExpectedColumn{"purged", "INTEGER", false, true},
-    ExpectedColumn{"purged_at", "TEXT"},
-};
-constexpr std::array outbox_message_columns = {
-    ExpectedColumn{"seq", "INTEGER"},
-    ExpectedColumn{"id", "TEXT", false},
-    ExpectedColumn{"aggregatetype", "TEXT", false},
-    ExpectedColumn{"aggregateid", "TEXT", false},
-    ExpectedColumn{"type", "TEXT", false},
-    ExpectedColumn{"payload", "BLOB", false},
-    ExpectedColumn{"headers", "TEXT"},
-    ExpectedColumn{"part", "INTEGER", false},
-    ExpectedColumn{"attempts", "INTEGER", false, true},
-    ExpectedColumn{"last_error", "TEXT"},
-    ExpectedColumn{"parked_at", "TEXT"},
-    ExpectedColumn{"created_at", "TEXT", false, true},
-};
-constexpr std::array outbox_relay_columns = {
-    ExpectedColumn{"token", "BLOB", false},
-    ExpectedColumn{"name", "TEXT", false},
-    ExpectedColumn{"started_at", "TEXT", false, true},
-    ExpectedColumn{"lease_expires_at", "TEXT", false},
-};
-constexpr std::array outbox_part_columns = {
-    ExpectedColumn{"part", "INTEGER", false},
-    ExpectedColumn{"owner", "BLOB"},
-};
-constexpr std::array outbox_database_columns = {
-    ExpectedColumn{"one", "INTEGER", false},
-    ExpectedColumn{"id", "BLOB", false},
-};
-constexpr auto tables = expected_tables({.consumed_message = consumed_message_columns,
-                                         .schema = schema_columns,
-                                         .failed_message = failed_message_columns,
-                                         .conflicting_message = conflicting_message_columns,
-                                         .consumer = consumer_columns,
-                                         .outbox_message = outbox_message_columns,
-                                         .outbox_relay = outbox_relay_columns,
-                                         .outbox_part = outbox_part_columns,
-                                         .outbox_database = outbox_database_columns});
+
+const std::vector<ExpectedTable>& tables() {
+  static const std::vector<ExpectedTable> tables = expected_tables(types);
+  return tables;
+}
 
 /// Returns the affinity of a declared type ("Datatypes in SQLite", section 3.1).
 std::string_view affinity_of(std::string type) {
@@ -199,7 +145,7 @@ FoundTable read(const NativeConnection& sql, const ExpectedTable& expected) {
 
 std::vector<Problem> check_sqlite3_tables(const NativeConnection& sql) {
   std::vector<Problem> problems;
-  for (const ExpectedTable& expected : tables) {
+  for (const ExpectedTable& expected : tables()) {
     const auto kind =
         query(sql, fmt::format("SELECT type, sql FROM main.sqlite_master WHERE name = '{}'", expected.name), 2);
     if (kind.empty()) {
