@@ -157,17 +157,31 @@ void Consuming::hurt_batch_of(::sqlite3* connection) {
     for (const std::string& each : ran_in_[session.transaction()->name]) sent_.at(each).is_hurt = true;
   }
   std::vector<Values> claims;
-  session.run("SELECT business_key FROM txinbox_consumed_message WHERE consumer = 'svc' AND state = 'torn'", {},
-              &claims);
+  session.run(
+      "SELECT business_key, attempt_token FROM txinbox_consumed_message WHERE consumer = 'svc' AND state = 'torn'", {},
+      &claims);
   for (const Values& each : claims) {
-    const std::string& key = each.front().bytes;
-    world_.story.tell(key, "{} commits the claim of {} in a handler", threads().current_process().name(), key);
+    const std::string& key = each[0].bytes;
     sent_.at(key).is_claim_committed = true;
+    const auto [claim, is_own] = committed_claims_.emplace(each[1].bytes, threads().current_process_ptr());
+    if (is_own) world_.story.tell(key, "{} commits the claim of {} in a handler", claim->second->name(), key);
   }
 }
 
-bool Consuming::may_be_dead_letter(const Sent& sent) const {
-  return sent.act >= Act::fails || sent.is_hurt || (sent.is_claim_committed && world_.had_failover);
+/// Whether the key has a claim that a handler has committed, and the service ended before it could remove the claim.
+bool Consuming::has_abandoned_claim(const std::string& key) const {
+  for (const Values& row : world_.server.query(fmt::format(
+           "SELECT attempt_token FROM txinbox_consumed_message WHERE business_key = '{}' AND state = 'torn'", key))) {
+    const auto claim = committed_claims_.find(row.front().bytes);
+    if (claim == committed_claims_.end()) return false;
+    return claim->second->is_killed() || threads().has_ended(*claim->second);
+  }
+  return false;
+}
+
+bool Consuming::may_be_dead_letter(const std::string& key, const Sent& sent) const {
+  return sent.act >= Act::fails || sent.is_hurt ||
+         (sent.is_claim_committed && (world_.had_failover || has_abandoned_claim(key)));
 }
 
 /// The broker has learned that a message is done. It will not deliver it again.
@@ -179,7 +193,7 @@ void Consuming::end_of(const BrokerMessage& message, const DeadLetter* letter) {
   if (letter != nullptr) {
     story.tell(key, "the broker has the dead letter of {}: {} ({})", message.id, letter->reason, letter->error_class);
     sent.is_dead_letter = true;
-    if (!may_be_dead_letter(sent)) story.wrong(key, "is a dead letter although its handler succeeds");
+    if (!may_be_dead_letter(key, sent)) story.wrong(key, "is a dead letter although its handler succeeds");
     if (effects > (sent.may_be_torn() ? 1 : 0)) story.wrong(key, "is a dead letter with {} effects", effects);
     return;
   }

@@ -56,7 +56,8 @@ class Consuming final : public Workload {
     /// The handler of another message of its batch has committed its claim, and perhaps its effect.
     bool is_hurt = false;
 
-    /// The same, before its own handler ran. The library removes the claim again, but a failover can lose this.
+    /// The same, before its own handler ran. The library removes the claim again. A failover can lose this, and the end
+    /// of the service can come first.
     bool is_claim_committed = false;
 
     /// How many effects it has when it is acknowledged.
@@ -70,14 +71,18 @@ class Consuming final : public Workload {
   void handle(::sqlite3*, Delivery&);
   void end_of(const BrokerMessage&, const DeadLetter*);
   void hurt_batch_of(::sqlite3*);
-  bool may_be_dead_letter(const Sent&) const;
+  bool has_abandoned_claim(const std::string& key) const;
+  bool may_be_dead_letter(const std::string& key, const Sent&) const;
   void check_order();
 
   Publishing* const publishing_;
   Feed feed_;
   std::map<std::string, Sent> sent_;
   std::map<std::uint64_t, std::vector<std::string>> ran_in_;  ///< The keys whose handlers have run in a transaction.
-  std::map<std::string, std::size_t> positions_;              ///< How many messages each sequence has.
+
+  /// The services whose handlers have committed claims, by the claims' tokens.
+  std::map<std::string, std::shared_ptr<Process>> committed_claims_;
+  std::map<std::string, std::size_t> positions_;  ///< How many messages each sequence has.
 };
 
 }  // namespace txinbox::sim
