@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 #include <txinbox/error.hpp>
 
-#include "backend/error_classification.hpp"
+#include "backend/failure.hpp"
 #include "backend/query.hpp"
 #include "backend/table_check.hpp"
 #include "base/utc_time.hpp"
@@ -210,7 +210,7 @@ std::vector<Finding> inbox_findings(const backend::NativeConnection& sql, const 
     try {
       reader.outbox(log_reader);
     } catch (const DatabaseError&) {
-      if (is_fatal_to_session(std::current_exception())) throw;
+      if (Failure::current().is_fatal_to_session()) throw;
       reader.cannot_read_outbox();
     }
   }

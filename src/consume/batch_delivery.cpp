@@ -7,7 +7,7 @@
 #include <txinbox/error.hpp>
 
 #include "backend/error_class.hpp"
-#include "backend/error_classification.hpp"
+#include "backend/failure.hpp"
 #include "base/reentrancy_check.hpp"
 #include "message/key.hpp"
 #include "telemetry/scope.hpp"
@@ -20,19 +20,13 @@ namespace {
 
 /// Whether a transient error comes from other transactions that want the same rows. Then fewer messages in one
 /// transaction can help. They cannot help if no connection is free, or if the database is unavailable.
-bool is_contention(const std::exception_ptr& error) noexcept {
-  try {
-    std::rethrow_exception(error);
-  } catch (const Error&) {  // no connection of the pool is free
-    return false;
-  } catch (...) {
-    return !is_fatal_to_session(error);
-  }
+bool is_contention(const Failure& failure) noexcept {
+  return failure.is_of_database() && !failure.is_fatal_to_session();
 }
 
 /// Returns the error to report for a torn claim: the handler's own error, or else transaction_lost.
 std::exception_ptr error_of_torn_claim(std::exception_ptr error) noexcept {
-  if (error && !is_transaction_lost(error) && !postponed_by(error)) return error;  // the handler's own error
+  if (error && !Failure(error).is(ErrorCode::transaction_lost) && !postponed_by(error)) return error;
   return std::make_exception_ptr(transaction_lost(true));
 }
 
@@ -61,12 +55,12 @@ std::vector<Result> BatchDelivery::consume_in_scope() {
     prepare_items();
     for (Part part = next_part(); !part.empty(); part = next_part()) {
       const RunOutcome outcome = run(part);
-      if (!outcome.error && outcome.end == BatchRun::End::committed) {
+      if (!outcome.failure.error() && outcome.end == BatchRun::End::committed) {
         after_commit(part);
       } else if (progress_) {
         schedule_.start_over();
-      } else if (outcome.error) {
-        after_failure(part, outcome.error);
+      } else if (outcome.failure.error()) {
+        after_failure(part, outcome.failure);
       } else {
         prepare_rerun(part);
       }
@@ -124,9 +118,9 @@ BatchDelivery::RunOutcome BatchDelivery::run(const Part& part) {
     session_borrowed_ = true;
     outcome = run_on(session, part, losses);
   } catch (...) {
-    outcome.error = std::current_exception();
+    outcome.failure = Failure::current();
   }
-  end_scope(context_.options.listeners, attempt, outcome.error);
+  end_scope(context_.options.listeners, attempt, outcome.failure.error());
   // Notify the listeners only now: one may need the session that was given back.
   fail_torn_items(outcome.failed_item);
   // Without savepoints it is not certain which handler has lost the transaction.
@@ -148,12 +142,12 @@ BatchDelivery::RunOutcome BatchDelivery::run_on(SessionHandle& session, const Pa
     outcome.end = use_savepoints_ || keeps_refusals ? run.run_with_savepoints(on_failure_)
                                                     : run.run_without_savepoints(on_failure_);
   } catch (...) {
-    outcome.error = recovery_.abort_and_resolve(transaction, session, std::current_exception());
+    outcome.failure = recovery_.abort_and_resolve(transaction, session, Failure::current());
     outcome.failed_item = run.failed_item();
     return outcome;
   }
   if (outcome.end == BatchRun::End::run_again) {
-    recovery_.abort_and_resolve(transaction, session, nullptr);
+    (void)recovery_.abort_and_resolve(transaction, session, Failure(nullptr));
     if (run.item_in_progress() != nullptr) end_ = run.item_in_progress()->index + 1;
     part_size_ = std::min(part_size_, run.most_items());
     progress_ = progress_ || run.has_new_refusal();
@@ -191,19 +185,20 @@ void BatchDelivery::after_commit(const Part& part) {
 
 /// Whether a run with a savepoint for each message can help: then each handler can fail alone, and a refusal can be
 /// stored.
-bool BatchDelivery::savepoints_help(const Part& part, const std::exception_ptr& error) const {
-  return part.size() == 1 ? refused_by(error).has_value() : handlers_.at_once == nullptr || handlers_.one_isolates;
+bool BatchDelivery::savepoints_help(const Part& part, const Failure& failure) const {
+  return part.size() == 1 ? refused_by(failure.error()).has_value()
+                          : handlers_.at_once == nullptr || handlers_.one_isolates;
 }
 
-void BatchDelivery::after_failure(const Part& part, const std::exception_ptr& error) {
-  if (is_transient(error)) {
-    after_transient_error(part, error);
+void BatchDelivery::after_failure(const Part& part, const Failure& failure) {
+  if (failure.is_transient()) {
+    after_transient_error(part, failure);
   } else if (!session_borrowed_) {
-    std::rethrow_exception(error);
-  } else if (!use_savepoints_ && savepoints_help(part, error)) {
+    failure.rethrow();
+  } else if (!use_savepoints_ && savepoints_help(part, failure)) {
     use_savepoints_ = true;
   } else if (part.size() == 1) {
-    fail(*part.front(), error);
+    fail(*part.front(), failure.error());
   } else {  // the commit or the handler for all messages failed: smaller parts show which message causes it
     part_size_ = (part.size() + 1) / 2;
   }
@@ -219,18 +214,18 @@ void BatchDelivery::prepare_rerun(const Part& part) {
   finished_ = true;
 }
 
-void BatchDelivery::after_transient_error(const Part& part, const std::exception_ptr& error) {
+void BatchDelivery::after_transient_error(const Part& part, const Failure& failure) {
   constexpr int patience = 2;
-  const bool contention = is_contention(error);
+  const bool contention = is_contention(failure);
   const int most_attempts = schedule_.policy().max_attempts;
   const bool divide = contention && part.size() > 1 && schedule_.attempt() >= std::min(patience, most_attempts);
   const auto backoff = schedule_.next_backoff();
   const bool again = (divide || schedule_.attempt() < most_attempts) && schedule_.has_time(backoff);
-  if (again && context_.can_go_on_after(error)) {
+  if (again && context_.can_go_on_after(failure)) {
     context_.notify({.type = EventType::retry,
                      .attempt = schedule_.attempt(),
                      .duration = schedule_.elapsed(),
-                     .error = error,
+                     .error = failure.error(),
                      .backoff = backoff});
     if (schedule_.wait(backoff, context_.options.stop)) {
       if (divide) {
@@ -240,8 +235,8 @@ void BatchDelivery::after_transient_error(const Part& part, const std::exception
       return;
     }
   }
-  if (!session_borrowed_) std::rethrow_exception(error);
-  fail(*part.front(), error);
+  if (!session_borrowed_) failure.rethrow();
+  fail(*part.front(), failure.error());
   schedule_.start_over();
   // If only one message met contention, the others may succeed: they need other rows.
   finished_ = part.size() > 1 || !contention || !schedule_.has_time() || is_finished();
@@ -250,7 +245,7 @@ void BatchDelivery::after_transient_error(const Part& part, const std::exception
 /// Gives the message the result of its error. With `OnFailure::stop`, or after an error of the environment, later
 /// messages are not started.
 void BatchDelivery::fail(BatchItem& item, std::exception_ptr error) {
-  if (on_failure_ == OnFailure::stop || is_environment_error(error)) end_ = std::min(end_, item.index);
+  if (on_failure_ == OnFailure::stop || Failure(error).is_of_environment()) end_ = std::min(end_, item.index);
   item.result = failed_with(std::move(error));
   progress_ = true;
 }
@@ -274,7 +269,7 @@ void BatchDelivery::record_failures() {
   for (BatchItem& item : latest) {
     if (!must_count(item)) continue;
     item.counted = true;
-    context_.record_failure(*item.message, item.result->error, item.parked);
+    context_.record_failure(*item.message, Failure(item.result->error), item.parked);
   }
 }
 

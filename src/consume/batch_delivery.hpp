@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "backend/failure.hpp"
 #include "base/retry_schedule.hpp"
 #include "consume/batch_run.hpp"
 
@@ -26,7 +27,7 @@ class BatchDelivery {
   /// How one run of a part ended. Unless it was committed, it was rolled back.
   struct RunOutcome {
     BatchRun::End end = BatchRun::End::committed;
-    std::exception_ptr error = {};  ///< If set, the run failed.
+    Failure failure{nullptr};
     std::optional<FailedItem> failed_item = {};
   };
 
@@ -40,10 +41,10 @@ class BatchDelivery {
   RunOutcome run_on(SessionHandle&, const Part&, std::uint64_t losses);
   void fail_torn_items(const std::optional<FailedItem>&);
   void after_commit(const Part&);
-  bool savepoints_help(const Part&, const std::exception_ptr&) const;
-  void after_failure(const Part&, const std::exception_ptr&);
+  bool savepoints_help(const Part&, const Failure&) const;
+  void after_failure(const Part&, const Failure&);
   void prepare_rerun(const Part&);
-  void after_transient_error(const Part&, const std::exception_ptr&);
+  void after_transient_error(const Part&, const Failure&);
   void fail(BatchItem&, std::exception_ptr);
   void resolve_claims();
   void record_failures();

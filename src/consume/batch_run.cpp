@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "backend/error_classification.hpp"
+#include "backend/failure.hpp"
 #include "backend/session.hpp"
 #include "consume/refused.hpp"
 #include "consume/run_handler.hpp"
@@ -188,30 +188,31 @@ bool BatchRun::run_in_savepoint(BatchItem& item, Key& key) {
   } catch (...) {
     // The release of the savepoint throws transaction_lost if the handler had ended the transaction. So this error has
     // only one meaning: the server is read-only now.
-    if (confirming && error_class_of(std::current_exception()) == backend::ErrorClass::read_only) throw;
-    return undo_savepoint(item, key, claims_before, std::current_exception());
+    const Failure failure = Failure::current();
+    if (confirming && failure.error_class() == backend::ErrorClass::read_only) throw;
+    return undo_savepoint(item, key, claims_before, failure);
   }
   return true;
 }
 
 /// Rolls back to the savepoint of a message that failed, and stages its result. Throws if the whole transaction has
 /// failed. Returns false if the part must run again.
-bool BatchRun::undo_savepoint(BatchItem& item, Key& key, std::size_t claims_before, const std::exception_ptr& error) {
+bool BatchRun::undo_savepoint(BatchItem& item, Key& key, std::size_t claims_before, const Failure& failure) {
   backend::Session& backend = session_.backend();
-  const bool refuses_commit = is_refusal(backend, error);
-  auto refusal = refused_by(error);
-  if (is_transient(error) && !refuses_commit) std::rethrow_exception(error);
+  const bool refuses_commit = is_refusal(backend, failure);
+  auto refusal = refused_by(failure.error());
+  if (failure.is_transient() && !refuses_commit) failure.rethrow();
   if (!backend.rollback_to_savepoint()) {
     if (refusal) {
       item.refusal = std::move(refusal);
       has_new_refusal_ = true;
       return false;
     }
-    failed_item_ = {&item, refuses_commit ? std::make_exception_ptr(transaction_lost(false)) : error};
+    failed_item_ = {&item, refuses_commit ? std::make_exception_ptr(transaction_lost(false)) : failure.error()};
     std::rethrow_exception(failed_item_->error);
   }
   // The transaction is intact, so the error has another cause: for example, the server itself is read-only.
-  if (is_transient(error)) std::rethrow_exception(error);
+  if (failure.is_transient()) failure.rethrow();
   session_.drop_locals();
   if (transaction_.claims() > claims_before) transaction_.drop_last_claim();
   key = {};
@@ -219,7 +220,7 @@ bool BatchRun::undo_savepoint(BatchItem& item, Key& key, std::size_t claims_befo
     item.refusal = std::move(refusal);
     return keep_refusal(item, key);
   }
-  staged_.push_back({&item, failed_with(error)});
+  staged_.push_back({&item, failed_with(failure.error())});
   key.failed = staged_.back().result.outcome == Outcome::failed;
   return true;
 }
@@ -331,7 +332,7 @@ void BatchRun::publish(RecentKeyCache& recent, std::uint64_t losses_before, std:
 bool ends_batch(const Result& result, OnFailure on_failure) noexcept {
   const bool blocks = result.outcome == Outcome::failed || result.outcome == Outcome::in_progress ||
                       result.outcome == Outcome::postponed || (result.outcome == Outcome::parked && result.error);
-  return (on_failure == OnFailure::stop && blocks) || is_environment_error(result.error);
+  return (on_failure == OnFailure::stop && blocks) || Failure(result.error).is_of_environment();
 }
 
 }  // namespace detail

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "backend/failure.hpp"
 #include "consume/consumer_context.hpp"
 #include "message/content_hash.hpp"
 #include "transaction/claim_recovery.hpp"
@@ -123,7 +124,7 @@ class BatchRun {
   bool run_at_once();
   Staged run_handler_of(BatchItem&);
   bool run_in_savepoint(BatchItem&, Key&);
-  bool undo_savepoint(BatchItem&, Key&, std::size_t claims_before, const std::exception_ptr& error);
+  bool undo_savepoint(BatchItem&, Key&, std::size_t claims_before, const Failure&);
   bool keep_refusal(BatchItem&, Key&);
   void wait_until_durable();
   void commit();

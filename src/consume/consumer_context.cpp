@@ -5,7 +5,7 @@
 
 #include <txinbox/error.hpp>
 
-#include "backend/error_classification.hpp"
+#include "backend/failure.hpp"
 #include "consume/failure_record.hpp"
 #include "pool/with_session.hpp"
 #include "transaction/claim.hpp"
@@ -30,17 +30,17 @@ ConsumerContext::ConsumerContext(SessionProvider source_, std::string consumer_,
   }
 }
 
-bool ConsumerContext::can_go_on_after(const std::exception_ptr& error) const noexcept {
-  return source.reconnects() || !is_fatal_to_session(error);
+bool ConsumerContext::can_go_on_after(const Failure& failure) const noexcept {
+  return source.reconnects() || !failure.is_fatal_to_session();
 }
 
-bool ConsumerContext::record_failure(const Message& message, const std::exception_ptr& error, bool& parked) noexcept {
-  if (!counts(error)) return false;
+bool ConsumerContext::record_failure(const Message& message, const Failure& failure, bool& parked) noexcept {
+  if (!counts(failure)) return false;
   try {
     with_session(source, {}, [&](backend::Session& session) {
       const FailureRecord record(session, consumer);
-      const int attempts = record.count(message, error, options.keep_error_text);
-      parked = is_rejected(error) ? record.park(message) : park_if_exhausted(session, message, attempts);
+      const int attempts = record.count(message, failure.error(), options.keep_error_text);
+      parked = failure.is(ErrorCode::rejected) ? record.park(message) : park_if_exhausted(session, message, attempts);
     });
     return true;
   } catch (...) {

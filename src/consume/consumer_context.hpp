@@ -7,6 +7,7 @@
 #include <txinbox/result.hpp>
 #include <txinbox/tx_consumer.hpp>
 
+#include "backend/failure.hpp"
 #include "backend/session.hpp"
 #include "consume/consumer_policy.hpp"
 #include "consume/duplicate_counter.hpp"
@@ -34,12 +35,12 @@ struct ConsumerContext : ConsumerPolicy {
   std::uint64_t losses() { return recent.enabled() ? source.lost_connections() : 0; }
 
   /// Whether the source can give a usable session for another run after this error.
-  bool can_go_on_after(const std::exception_ptr& error) const noexcept;
+  bool can_go_on_after(const Failure&) const noexcept;
 
   /// Counts a failed delivery. Parks its message if it was rejected or has failed too often.
   ///
   /// Returns false if the failure was not counted. Its own errors are ignored: the caller reports the handler's error.
-  bool record_failure(const Message&, const std::exception_ptr& error, bool& parked) noexcept;
+  bool record_failure(const Message&, const Failure&, bool& parked) noexcept;
 
   /// Parks a message if it has failed too often. Returns false if it has not, or if its key has a row or is held.
   bool park_if_exhausted(backend::Session&, const Message&, int attempts) const;

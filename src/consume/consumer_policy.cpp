@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "backend/error_classification.hpp"
+#include "backend/failure.hpp"
 #include "base/retry_schedule.hpp"
 #include "message/key.hpp"
 #include "telemetry/notify.hpp"
@@ -39,8 +39,9 @@ bool ConsumerPolicy::is_declared_transient(const std::exception_ptr& error) cons
   }
 }
 
-bool ConsumerPolicy::counts(const std::exception_ptr& error) const noexcept {
-  return is_failure(error) && !is_lease_lost(error) && !options.stop.stop_requested() && !is_declared_transient(error);
+bool ConsumerPolicy::counts(const Failure& failure) const noexcept {
+  return is_caused_by_message(failure) && !failure.is(ErrorCode::lease_lost) && !options.stop.stop_requested() &&
+         !is_declared_transient(failure.error());
 }
 
 bool ConsumerPolicy::exceeds_max_attempts(int attempts) const noexcept {
@@ -57,14 +58,10 @@ void ConsumerPolicy::notify(Event event) const noexcept {
   detail::notify(options.listeners, event);
 }
 
-bool is_failure(const std::exception_ptr& error) noexcept {
-  return !is_transient(error) && !is_environment_error(error) && !has_error_code(error, ErrorCode::stopped) &&
-         !has_error_code(error, ErrorCode::retry_later) && action_for(error) != Action::stop;
+bool is_caused_by_message(const Failure& failure) noexcept {
+  return !failure.is_transient() && !failure.is_of_environment() && !failure.is(ErrorCode::stopped) &&
+         !failure.is(ErrorCode::retry_later) && failure.action() != Action::stop;
 }
-
-bool is_rejected(const std::exception_ptr& error) noexcept { return has_error_code(error, ErrorCode::rejected); }
-
-bool is_lease_lost(const std::exception_ptr& error) noexcept { return has_error_code(error, ErrorCode::lease_lost); }
 
 std::optional<Result> postponed_by(const std::exception_ptr& error) noexcept {
   try {

@@ -11,6 +11,8 @@
 #include <txinbox/tx_consumer.hpp>
 #include <txinbox/version.hpp>
 
+#include "backend/failure.hpp"
+
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace detail {
@@ -32,7 +34,7 @@ struct ConsumerPolicy {
   bool is_declared_transient(const std::exception_ptr& error) const noexcept;
 
   /// Whether this error counts as a failure of its message.
-  bool counts(const std::exception_ptr& error) const noexcept;
+  bool counts(const Failure&) const noexcept;
 
   /// Whether a message with this many failures must be parked.
   bool exceeds_max_attempts(int attempts) const noexcept;
@@ -56,13 +58,7 @@ void refuse_empty(const AnyHandler& handler) {
 ///
 /// It is false if the message is not the cause: for a transient error, an error of the environment, a stop, a request
 /// for a later delivery, and a set-up that must be fixed.
-bool is_failure(const std::exception_ptr& error) noexcept;
-
-/// Whether the handler has asked to park its message at once.
-bool is_rejected(const std::exception_ptr& error) noexcept;
-
-/// Whether the worker has lost its lease. The message did not cause this.
-bool is_lease_lost(const std::exception_ptr& error) noexcept;
+bool is_caused_by_message(const Failure&) noexcept;
 
 /// Returns the result if the handler has asked for a later delivery; none for another error.
 std::optional<Result> postponed_by(const std::exception_ptr& error) noexcept;

@@ -7,7 +7,7 @@
 #include <txinbox/error.hpp>
 
 #include "backend/database.hpp"
-#include "backend/error_classification.hpp"
+#include "backend/failure.hpp"
 #include "consume/refused.hpp"
 #include "pool/connection_locals.hpp"
 #include "tables/outbox_scope.hpp"
@@ -34,7 +34,7 @@ void with_errors_of(SessionHandle& session, const Call& call) {
     throw;
   } catch (...) {
     std::exception_ptr error = std::current_exception();
-    if (is_database_error(error)) throw;
+    if (Failure(error).is_of_database()) throw;
     auto code = session.backend().code_of_handler_error();
     if (!code) throw;
     const backend::Database& database = session.connection().database();

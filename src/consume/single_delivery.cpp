@@ -7,7 +7,7 @@
 
 #include <txinbox/error.hpp>
 
-#include "backend/error_classification.hpp"
+#include "backend/failure.hpp"
 #include "base/interruptible_sleep.hpp"
 #include "base/reentrancy_check.hpp"
 #include "consume/refused.hpp"
@@ -69,44 +69,44 @@ Result SingleDelivery::consume_within_claim_wait() {
 
 Result SingleDelivery::consume_with_retries() {
   for (;;) {
-    std::exception_ptr error;
+    Failure failure(nullptr);
     try {
       Result result = run_in_scope(context_.options.listeners, scope(ScopeKind::attempt), [&] { return run(); });
       notify_if_torn();
       return result;
     } catch (...) {
-      error = std::current_exception();
+      failure = Failure::current();
     }
     notify_if_torn();
-    if (auto refusal = refused_by(error); refusal && !torn_) {
+    if (auto refusal = refused_by(failure.error()); refusal && !torn_) {
       stored_ = std::move(refusal);
       refused_ = true;
       continue;
     }
-    if (may_be_left_by_another(error)) continue;
+    if (may_be_left_by_another(failure)) continue;
     const auto backoff = schedule_.next_backoff();
-    const bool transient = is_transient(error) || (handler_ran_ && context_.is_declared_transient(error));
-    if (transient && !torn_ && schedule_.may_retry(backoff) && context_.can_go_on_after(error)) {
+    const bool transient = failure.is_transient() || (handler_ran_ && context_.is_declared_transient(failure.error()));
+    if (transient && !torn_ && schedule_.may_retry(backoff) && context_.can_go_on_after(failure)) {
       if (attempt_.begun()) attempt_.remove_marker();  // the run could not remove the marker on its own session
-      notify({.type = EventType::retry, .error = error, .backoff = backoff});
+      notify({.type = EventType::retry, .error = failure.error(), .backoff = backoff});
       if (schedule_.wait(backoff, context_.options.stop)) continue;
     }
     recovery_.resolve_on_new_session(context_.source);
     record_torn();
     notify_if_torn();
     if (!torn_ && handler_ran_) {
-      if (auto postponed = postponed_by(error)) return std::move(*postponed);
+      if (auto postponed = postponed_by(failure.error())) return std::move(*postponed);
     }
-    if (handler_ran_ && context_.record_failure(message_, error, parked_)) attempt_.on_marker_removed();
-    std::rethrow_exception(error);
+    if (handler_ran_ && context_.record_failure(message_, failure, parked_)) attempt_.on_marker_removed();
+    failure.rethrow();
   }
 }
 
 /// Whether an earlier handler may have left something on the connection that made our own statements fail. The pool has
 /// closed or reset the connection since then, so one more run shows it.
-bool SingleDelivery::may_be_left_by_another(const std::exception_ptr& error) noexcept {
-  const bool of_our_sql = (is_database_error(error) && !is_transient(error) && !is_environment_error(error)) ||
-                          has_error_code(error, ErrorCode::unknown_state);
+bool SingleDelivery::may_be_left_by_another(const Failure& failure) noexcept {
+  const bool of_our_sql = (failure.is_of_database() && !failure.is_transient() && !failure.is_of_environment()) ||
+                          failure.is(ErrorCode::unknown_state);
   const bool may_be = of_our_sql && !handler_ran_ && !ran_again_ && context_.source.pool() != nullptr;
   ran_again_ = ran_again_ || may_be;
   return may_be;
@@ -158,11 +158,13 @@ Result SingleDelivery::run() {
     taken_over_ = !transaction.taken_over().empty();
     return {.outcome = Outcome::consumed, .stored = stored_, .refused = refused_};
   } catch (...) {
-    const std::exception_ptr error = recovery_.abort_and_resolve(transaction, session, std::current_exception());
-    if (transaction.session_usable() && !is_fatal_to_session(error)) remove_marker(session);
+    const Failure failure = recovery_.abort_and_resolve(transaction, session, Failure::current());
+    if (transaction.session_usable() && !failure.is_fatal_to_session()) remove_marker(session);
     record_torn();
-    if (torn_ && (is_transaction_lost(error) || postponed_by(error) || refused_by(error))) throw transaction_lost(true);
-    std::rethrow_exception(error);
+    const bool is_answer =
+        failure.is(ErrorCode::transaction_lost) || postponed_by(failure.error()) || refused_by(failure.error());
+    if (torn_ && is_answer) throw transaction_lost(true);
+    failure.rethrow();
   }
 }
 

@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 
+#include "backend/failure.hpp"
 #include "base/retry_schedule.hpp"
 #include "consume/attempt_marker.hpp"
 #include "consume/consumer_context.hpp"
@@ -41,7 +42,7 @@ class SingleDelivery {
   bool is_held(SessionHandle&);
   Result run();
   Result answer(backend::ClaimedRow&, SessionHandle&);
-  bool may_be_left_by_another(const std::exception_ptr&) noexcept;
+  bool may_be_left_by_another(const Failure&) noexcept;
   void record_torn();
   void notify(Event) const noexcept;
   void notify_if_torn() noexcept;

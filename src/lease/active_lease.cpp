@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <txinbox/error.hpp>
 
+#include "backend/failure.hpp"
 #include "base/interruptible_sleep.hpp"
 #include "consume/consumer_policy.hpp"
 
@@ -65,7 +66,7 @@ void ActiveLease::beat(const std::stop_token& ended, std::chrono::milliseconds i
       renew(token);
       pause = interval;
     } catch (...) {  // the database may be unavailable: try again until the lease expires
-      if (is_lease_lost(std::current_exception())) return;
+      if (Failure::current().is(ErrorCode::lease_lost)) return;
       pause = std::max(interval / 4, std::chrono::milliseconds(1));
     }
   }

@@ -4,7 +4,7 @@
 
 #include <txinbox/error.hpp>
 
-#include "backend/error_classification.hpp"
+#include "backend/failure.hpp"
 #include "base/process_name.hpp"
 #include "base/reentrancy_check.hpp"
 #include "base/retry_schedule.hpp"
@@ -41,7 +41,7 @@ class DatabaseLeaseCall final : public LeaseCall {
   std::optional<Clock::time_point> renew(std::int64_t fence, const std::stop_token& stop) override;
   bool start_attempt(ActiveLease&) override;
   bool complete(std::int64_t fence, const std::optional<std::string>& result) override;
-  bool give_back(std::int64_t fence, const std::exception_ptr& error) noexcept override;
+  bool give_back(std::int64_t fence, const Failure&) noexcept override;
 
  private:
   using Answer = std::variant<Grant, Result>;
@@ -71,19 +71,19 @@ template <class Step>
 auto DatabaseLeaseCall::with_retries(const std::stop_token& stop, const Step& step) {
   RetrySchedule schedule(context_.options.retry);
   for (;;) {
-    std::exception_ptr error;
+    Failure failure(nullptr);
     try {
       const ReentrancyCheck not_nested(context_.source.identity());
       return with_session(context_.source, stop, step);
     } catch (...) {
-      error = std::current_exception();
+      failure = Failure::current();
     }
     const auto backoff = schedule.next_backoff();
-    if (!is_transient(error) || !schedule.may_retry(backoff) || !context_.can_go_on_after(error)) {
-      std::rethrow_exception(error);
+    if (!failure.is_transient() || !schedule.may_retry(backoff) || !context_.can_go_on_after(failure)) {
+      failure.rethrow();
     }
-    notify_({.type = EventType::retry, .attempt = schedule.attempt(), .error = error, .backoff = backoff});
-    if (!schedule.wait(backoff, context_.options.stop)) std::rethrow_exception(error);
+    notify_({.type = EventType::retry, .attempt = schedule.attempt(), .error = failure.error(), .backoff = backoff});
+    if (!schedule.wait(backoff, context_.options.stop)) failure.rethrow();
   }
 }
 
@@ -181,7 +181,7 @@ void DatabaseLeaseCall::enter(ActiveLease& lease) {
   try {
     waited = attempt_.enter();
   } catch (...) {  // a stop or a time-out: it counts no failure, and so it parks nothing
-    give_back(lease.fence(), std::current_exception());
+    give_back(lease.fence(), Failure::current());
     throw;
   }
   if (waited) lease.renew();
@@ -200,21 +200,21 @@ bool DatabaseLeaseCall::complete(std::int64_t fence, const std::optional<std::st
 }
 
 /// Counts the failure and removes the marker before it releases the lease, because the next delivery may come at once.
-bool DatabaseLeaseCall::give_back(std::int64_t fence, const std::exception_ptr& error) noexcept {
-  const bool counts = context_.counts(error);
+bool DatabaseLeaseCall::give_back(std::int64_t fence, const Failure& failure) noexcept {
+  const bool counts = context_.counts(failure);
   bool parked = false;
   try {
     SessionHandle session = context_.source.borrow({});
     try {
       const int attempts = counts ? FailureRecord(session.backend(), context_.consumer)
-                                        .count(message_, error, context_.options.keep_error_text)
+                                        .count(message_, failure.error(), context_.options.keep_error_text)
                                   : 0;
       if (counts && attempt_.begun()) attempt_.on_marker_removed();
       if (attempt_.begun()) attempt_.remove_marker(session.backend());
-      const bool park = counts && (is_rejected(error) || context_.exceeds_max_attempts(attempts));
+      const bool park = counts && (failure.is(ErrorCode::rejected) || context_.exceeds_max_attempts(attempts));
       parked = park && table(session.backend()).park(owner_, fence);
     } catch (...) {
-      if (is_fatal_to_session(std::current_exception())) throw;
+      if (Failure::current().is_fatal_to_session()) throw;
     }
     if (!parked) table(session.backend()).release(owner_, fence);
     session.mark_clean();

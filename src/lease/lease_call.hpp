@@ -16,6 +16,7 @@
 #include <txinbox/result.hpp>
 #include <txinbox/version.hpp>
 
+#include "backend/failure.hpp"
 #include "consume/consumer_policy.hpp"
 #include "lease/lease_timer.hpp"
 #include "message/content_hash.hpp"
@@ -61,7 +62,7 @@ class LeaseCall {
 
   /// Call it after a failed attempt. It counts the failure, then parks the message or releases its lease. Returns
   /// whether it parked the message. If the call fails, the lease expires by itself.
-  virtual bool give_back(std::int64_t fence, const std::exception_ptr& error) noexcept = 0;
+  virtual bool give_back(std::int64_t fence, const Failure&) noexcept = 0;
 
  protected:
   LeaseCall() = default;

@@ -6,6 +6,7 @@
 
 #include <txinbox/error.hpp>
 
+#include "backend/failure.hpp"
 #include "base/interruptible_sleep.hpp"
 #include "base/reentrancy_check.hpp"
 #include "message/key.hpp"
@@ -82,7 +83,7 @@ Result LeaseDelivery::run(const Grant& grant) {
     lease.stop_heartbeat();
   } catch (...) {
     lease.stop_heartbeat();
-    parked_ = call_->give_back(lease.fence(), std::current_exception());
+    parked_ = call_->give_back(lease.fence(), Failure::current());
     throw;
   }
   const auto& stored = lease.lease().delivery().stored();

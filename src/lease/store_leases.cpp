@@ -8,6 +8,7 @@
 
 #include <txinbox/error.hpp>
 
+#include "backend/failure.hpp"
 #include "base/hex.hpp"
 #include "base/process_name.hpp"
 #include "base/retry_schedule.hpp"
@@ -54,7 +55,7 @@ class StoreLeaseCall final : public LeaseCall {
   std::variant<Grant, Result> claim() override;
   std::optional<Clock::time_point> renew(std::int64_t fence, const std::stop_token& stop) override;
   bool complete(std::int64_t fence, const std::optional<std::string>& result) override;
-  bool give_back(std::int64_t fence, const std::exception_ptr& error) noexcept override;
+  bool give_back(std::int64_t fence, const Failure&) noexcept override;
 
  private:
   template <class Step>
@@ -73,16 +74,16 @@ template <class Step>
 auto StoreLeaseCall::with_retries(const Step& step) {
   RetrySchedule schedule(policy_.options.retry);
   for (;;) {
-    std::exception_ptr error;
+    Failure failure(nullptr);
     try {
       return step();
     } catch (...) {
-      error = std::current_exception();
+      failure = Failure::current();
     }
     const auto backoff = schedule.next_backoff();
-    if (!is_transient(error) || !schedule.may_retry(backoff)) std::rethrow_exception(error);
-    notify_({.type = EventType::retry, .attempt = schedule.attempt(), .error = error, .backoff = backoff});
-    if (!schedule.wait(backoff, policy_.options.stop)) std::rethrow_exception(error);
+    if (!failure.is_transient() || !schedule.may_retry(backoff)) failure.rethrow();
+    notify_({.type = EventType::retry, .attempt = schedule.attempt(), .error = failure.error(), .backoff = backoff});
+    if (!schedule.wait(backoff, policy_.options.stop)) failure.rethrow();
   }
 }
 
@@ -132,14 +133,14 @@ bool StoreLeaseCall::complete(std::int64_t fence, const std::optional<std::strin
   return with_retries([&] { return store_.complete(request_, fence, result); });
 }
 
-bool StoreLeaseCall::give_back(std::int64_t fence, const std::exception_ptr& error) noexcept {
+bool StoreLeaseCall::give_back(std::int64_t fence, const Failure& failure) noexcept {
   try {
-    const bool counts = policy_.counts(error);
+    const bool counts = policy_.counts(failure);
     return store_.fail(request_, fence,
                        {.counts = counts,
-                        .rejected = counts && is_rejected(error),
+                        .rejected = counts && failure.is(ErrorCode::rejected),
                         .max_attempts = policy_.options.max_attempts,
-                        .error_class = error_class(error)});
+                        .error_class = error_class(failure.error())});
   } catch (...) {
     return false;  // the lease expires by itself
   }

@@ -5,7 +5,7 @@
 #include <txinbox/error.hpp>
 
 #include "backend/database.hpp"
-#include "backend/error_classification.hpp"
+#include "backend/failure.hpp"
 #include "pool/pool_state.hpp"
 #include "schema/verification.hpp"
 

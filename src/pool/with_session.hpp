@@ -6,7 +6,7 @@
 
 #include <txinbox/version.hpp>
 
-#include "backend/error_classification.hpp"
+#include "backend/failure.hpp"
 #include "pool/session_provider.hpp"
 
 namespace txinbox {
@@ -30,7 +30,7 @@ auto with_session(SessionProvider& source, const std::stop_token& stop, const St
       return result;
     }
   } catch (...) {
-    if (is_fatal_to_session(std::current_exception())) session.discard();
+    if (Failure::current().is_fatal_to_session()) session.discard();
     throw;
   }
 }

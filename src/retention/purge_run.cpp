@@ -9,7 +9,7 @@
 #include <txinbox/result.hpp>
 
 #include "backend/error_class.hpp"
-#include "backend/error_classification.hpp"
+#include "backend/failure.hpp"
 #include "backend/session.hpp"
 #include "base/interruptible_sleep.hpp"
 #include "message/key.hpp"
@@ -105,8 +105,9 @@ bool PurgeRun::purge_batch(std::size_t target) {
       time = Clock::now() - begin - reply.waited;
     });
   } catch (...) {
-    if (has_error_code(std::current_exception(), ErrorCode::stopped)) return false;
-    if (!may_run_again(std::current_exception())) throw;
+    const Failure failure = Failure::current();
+    if (failure.is(ErrorCode::stopped)) return false;
+    if (!may_run_again(failure)) throw;
     return true;
   }
   retry_ = RetrySchedule(options_.retry);
@@ -131,12 +132,12 @@ void PurgeRun::rest(std::chrono::nanoseconds time) const {
 }
 
 /// Whether the batch may run again after this error. If so, waits first.
-bool PurgeRun::may_run_again(const std::exception_ptr& error) {
+bool PurgeRun::may_run_again(const Failure& failure) {
   const auto backoff = retry_.next_backoff();
-  const bool usable = source_.reconnects() || !is_fatal_to_session(error);
-  if (!is_transient(error) || !usable || !retry_.may_retry(backoff)) return false;
+  const bool usable = source_.reconnects() || !failure.is_fatal_to_session();
+  if (!failure.is_transient() || !usable || !retry_.may_retry(backoff)) return false;
   throttle_.on_contention();
-  notify({.type = EventType::retry, .attempt = retry_.attempt(), .error = error, .backoff = backoff});
+  notify({.type = EventType::retry, .attempt = retry_.attempt(), .error = failure.error(), .backoff = backoff});
   retry_.wait(backoff, options_.stop);
   return true;
 }

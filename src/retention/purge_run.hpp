@@ -7,6 +7,7 @@
 #include <txinbox/retention.hpp>
 #include <txinbox/version.hpp>
 
+#include "backend/failure.hpp"
 #include "base/retry_schedule.hpp"
 #include "pool/session_provider.hpp"
 #include "retention/purge_target.hpp"
@@ -38,7 +39,7 @@ class PurgeRun {
   bool purge_batch(std::size_t target);
   bool is_over() const;
   void rest(std::chrono::nanoseconds) const;
-  bool may_run_again(const std::exception_ptr&);
+  bool may_run_again(const Failure&);
   void record();
   bool is_known(backend::Session&) const;
   void notify(Event) const noexcept;

@@ -9,7 +9,7 @@
 
 #include <txinbox/error.hpp>
 
-#include "backend/error_classification.hpp"
+#include "backend/failure.hpp"
 #include "telemetry/notify.hpp"
 #include "types/handler_error.hpp"
 
@@ -169,7 +169,7 @@ void Loop::receive(std::vector<Incoming> incoming) {
       throw;
     } catch (...) {
       const auto error = std::current_exception();
-      const bool has_bad_key = has_error_code(error, ErrorCode::invalid_key);
+      const bool has_bad_key = Failure(error).is(ErrorCode::invalid_key);
       scheduler_.call(&Scheduler::add_dead_letter, std::move(each), has_bad_key ? "invalid_key" : "unreadable", error,
                       Clock::now());
       continue;

@@ -5,7 +5,7 @@
 
 #include <txinbox/error.hpp>
 
-#include "backend/error_classification.hpp"
+#include "backend/failure.hpp"
 
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
@@ -14,14 +14,14 @@ namespace {
 
 /// Whether other messages would probably fail in the same way now.
 bool is_outage(const Result& result) noexcept {
-  return result.outcome == Outcome::failed &&
-         (is_environment_error(result.error) || is_fatal_to_session(result.error) ||
-          has_error_code(result.error, ErrorCode::acquire_timeout));
+  if (result.outcome != Outcome::failed) return false;
+  const Failure failure(result.error);
+  return failure.is_of_environment() || failure.is_fatal_to_session() || failure.is(ErrorCode::acquire_timeout);
 }
 
 /// Whether the handler has failed, now, and not in an earlier delivery.
 bool is_failure_of(const Result& result) noexcept {
-  if (is_outage(result) || has_error_code(result.error, ErrorCode::invalid_key)) return false;
+  if (is_outage(result) || Failure(result.error).is(ErrorCode::invalid_key)) return false;
   return result.outcome == Outcome::failed || (result.outcome == Outcome::parked && result.error);
 }
 
@@ -36,9 +36,10 @@ std::size_t max_held_of(const RunOptions& options, std::size_t job_size) {
 
 /// Why a delivery that failed is a dead letter. `becomes_dead_letter` recognizes `rejected`.
 std::string_view reason_of(const std::exception_ptr& error) noexcept {
-  if (has_error_code(error, ErrorCode::result_too_large)) return "result_too_large";
-  if (has_error_code(error, ErrorCode::unreadable)) return "unreadable";
-  return has_error_code(error, ErrorCode::invalid_message) ? "invalid_message" : "invalid_key";
+  const Failure failure(error);
+  if (failure.is(ErrorCode::result_too_large)) return "result_too_large";
+  if (failure.is(ErrorCode::unreadable)) return "unreadable";
+  return failure.is(ErrorCode::invalid_message) ? "invalid_message" : "invalid_key";
 }
 
 }  // namespace
@@ -151,7 +152,7 @@ void Scheduler::done(const EntryPtr& entry) {
 void Scheduler::becomes_dead_letter(const EntryPtr& entry, std::string_view reason, std::exception_ptr error,
                                     Time now) {
   entry->state = Entry::State::dead_letter;
-  entry->reason = has_error_code(error, ErrorCode::rejected) ? "rejected" : reason;
+  entry->reason = Failure(error).is(ErrorCode::rejected) ? "rejected" : reason;
   entry->error = std::move(error);
   if (!entry->is_lost) dead_letters_.emplace(now, entry);
 }
@@ -159,7 +160,7 @@ void Scheduler::becomes_dead_letter(const EntryPtr& entry, std::string_view reas
 void Scheduler::runs_again(const EntryPtr& entry, const Result& result, Time now) {
   entry->state = Entry::State::waiting;
   if (result.outcome == Outcome::not_run || is_outage(result) || entry->is_lost) return;
-  if (has_error_code(result.error, ErrorCode::stopped)) return end();
+  if (Failure(result.error).is(ErrorCode::stopped)) return end();
   entry->outages = 0;
   waits_after_failure(entry, result, now);
 }
@@ -179,9 +180,10 @@ void Scheduler::waits_after_failure(const EntryPtr& entry, const Result& result,
 }
 
 void Scheduler::nothing_ran(const std::exception_ptr& error) {
-  if (has_error_code(error, ErrorCode::stopped)) {
+  const Failure failure(error);
+  if (failure.is(ErrorCode::stopped)) {
     end();
-  } else if (action_for(error) == Action::stop) {
+  } else if (failure.action() == Action::stop) {
     end(error);
   }
 }

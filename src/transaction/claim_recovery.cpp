@@ -6,7 +6,7 @@
 
 #include <txinbox/error.hpp>
 
-#include "backend/error_classification.hpp"
+#include "backend/failure.hpp"
 #include "tables/consumed_message_table.hpp"
 #include "types/row_state.hpp"
 
@@ -27,22 +27,22 @@ void ClaimRecovery::collect(GuardedTransaction& transaction) {
   }
 }
 
-std::exception_ptr ClaimRecovery::abort_and_resolve(GuardedTransaction& transaction, SessionHandle& session,
-                                                    const std::exception_ptr& error) noexcept {
+Failure ClaimRecovery::abort_and_resolve(GuardedTransaction& transaction, SessionHandle& session,
+                                         const Failure& failure) noexcept {
   transaction.roll_back();
-  std::exception_ptr explained = transaction.explain(error);
-  if (!transaction.session_usable()) explained = as_lost_session(explained);
+  Failure explained = transaction.explain(failure);
+  if (!transaction.session_usable()) explained = explained.as_lost_session();
   session.drop_locals();
   try {
     collect(transaction);
-    if (!transaction.session_usable() || (explained && is_fatal_to_session(explained))) {
+    if (!transaction.session_usable() || explained.is_fatal_to_session()) {
       session.discard();
     } else {
       resolve(session.backend());
       if (!session.backend().may_be_broken()) session.mark_clean();
     }
   } catch (...) {  // another session resolves the claims later
-    if (is_fatal_to_session(std::current_exception())) session.discard();
+    if (Failure::current().is_fatal_to_session()) session.discard();
   }
   return explained;
 }
@@ -63,8 +63,8 @@ bool ClaimRecovery::resolve(backend::Session& session, const InsertedClaim& clai
       return table.delete_claim(claim.consumer, claim.business_key, claim.token);
     } catch (const DatabaseError&) {
       // The database user may lack the right to DELETE. Then mark the claim torn.
-      const backend::ErrorClass found = error_class_of(std::current_exception());
-      if (backend::is_transient(found) || found == backend::ErrorClass::environment) throw;
+      const Failure failure = Failure::current();
+      if (failure.is_transient() || failure.is_of_environment()) throw;
     }
   }
   if (!table.mark_torn(claim.consumer, claim.business_key, claim.token)) return false;

@@ -2,13 +2,13 @@
 
 #include <algorithm>
 #include <chrono>
-#include <exception>
 #include <span>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "backend/failure.hpp"
 #include "backend/session.hpp"
 #include "pool/session_provider.hpp"
 #include "transaction/guarded_transaction.hpp"
@@ -26,12 +26,11 @@ class ClaimRecovery {
   /// the run's token.
   void collect(GuardedTransaction&);
 
-  /// Rolls back a run that threw `error`, collects its claims, and resolves them on the run's session. If `error` is
-  /// null, the run did not fail.
+  /// Rolls back a run that failed, collects its claims, and resolves them on the run's session.
   ///
-  /// If that session is unusable, the pool closes it, and the claims stay unresolved. Returns the error that the
-  /// delivery reports.
-  std::exception_ptr abort_and_resolve(GuardedTransaction&, SessionHandle&, const std::exception_ptr& error) noexcept;
+  /// If that session is unusable, the pool closes it, and the claims stay unresolved. Returns the failure that the
+  /// delivery reports. A failure without an exception means that the run did not fail.
+  Failure abort_and_resolve(GuardedTransaction&, SessionHandle&, const Failure&) noexcept;
 
   /// Makes a last attempt to resolve the claims, on another session.
   ///

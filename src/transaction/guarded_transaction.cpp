@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "backend/error_class.hpp"
-#include "backend/error_classification.hpp"
+#include "backend/failure.hpp"
 #include "backend/session.hpp"
 #include "message/content_hash.hpp"
 #include "tables/consumed_message_table.hpp"
@@ -31,9 +31,9 @@ bool has_expired(const backend::ClaimedRow& row, const backend::ClaimRequest& re
 }
 
 /// Whether the error means that the guard refused a commit.
-bool is_refused_commit(const backend::Session& session, const std::exception_ptr& error) noexcept {
-  return error_class_of(error) == backend::ErrorClass::commit_refused ||
-         (session.refused_commit() && is_database_error(error));
+bool is_refused_commit(const backend::Session& session, const Failure& failure) noexcept {
+  return failure.error_class() == backend::ErrorClass::commit_refused ||
+         (session.refused_commit() && failure.is_of_database());
 }
 
 }  // namespace
@@ -53,12 +53,8 @@ Error transaction_lost(bool torn) {
       "Remove that statement from the handler, do not catch database errors there, and read all results"};
 }
 
-bool is_refusal(const backend::Session& session, const std::exception_ptr& error) noexcept {
-  return is_refused_commit(session, error) || error_class_of(error) == backend::ErrorClass::read_only;
-}
-
-bool is_transaction_lost(const std::exception_ptr& error) noexcept {
-  return has_error_code(error, ErrorCode::transaction_lost);
+bool is_refusal(const backend::Session& session, const Failure& failure) noexcept {
+  return is_refused_commit(session, failure) || failure.error_class() == backend::ErrorClass::read_only;
 }
 
 /// Whether this message may take the row over. A row that an earlier run of the same call has committed is not free,
@@ -257,11 +253,10 @@ void GuardedTransaction::roll_back() noexcept {
   unconfirmed_claims_ = std::move(claims_);
 }
 
-std::exception_ptr GuardedTransaction::explain(const std::exception_ptr& error) const noexcept {
-  if (!error) return nullptr;
+Failure GuardedTransaction::explain(Failure failure) const noexcept {
   const bool refused =
-      is_refused_commit(session_, error) || (error_class_of(error) == backend::ErrorClass::read_only && guard_lost_);
-  return refused ? std::make_exception_ptr(transaction_lost(false)) : error;
+      is_refused_commit(session_, failure) || (failure.error_class() == backend::ErrorClass::read_only && guard_lost_);
+  return refused ? Failure(std::make_exception_ptr(transaction_lost(false))) : failure;
 }
 
 }  // namespace detail

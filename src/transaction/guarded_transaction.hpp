@@ -12,6 +12,7 @@
 #include <txinbox/error.hpp>
 #include <txinbox/message.hpp>
 
+#include "backend/failure.hpp"
 #include "backend/session.hpp"
 #include "base/token.hpp"
 
@@ -46,10 +47,7 @@ struct InsertedClaim {
 Error transaction_lost(bool torn);
 
 /// Whether the error can be the database's refusal of a handler's own commit, or of a statement after it.
-bool is_refusal(const backend::Session&, const std::exception_ptr&) noexcept;
-
-/// Whether the error is `transaction_lost`.
-bool is_transaction_lost(const std::exception_ptr&) noexcept;
+bool is_refusal(const backend::Session&, const Failure&) noexcept;
 
 /// A transaction that verifies the guard before it commits.
 ///
@@ -123,12 +121,11 @@ class GuardedTransaction {
   /// Rolls back. Does nothing if the transaction has ended.
   void roll_back() noexcept;
 
-  /// Returns the error that the delivery reports if it ended with `error`, which may be null. Call it after the
-  /// rollback.
+  /// Returns the failure that the delivery reports if it ended with this one. Call it after the rollback.
   ///
   /// It is transaction_lost if the database refused a statement only because the handler had ended the transaction, or
-  /// had tried to. Otherwise it is `error`.
-  std::exception_ptr explain(const std::exception_ptr& error) const noexcept;
+  /// had tried to. Otherwise it is the same failure.
+  Failure explain(Failure) const noexcept;
 
   /// Whether COMMIT was sent without a clear reply, so that it may have taken effect.
   bool commit_in_doubt() const noexcept { return state_ == State::in_doubt; }

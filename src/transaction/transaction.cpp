@@ -9,6 +9,7 @@
 
 #include "backend/connection_access.hpp"
 #include "backend/database.hpp"
+#include "backend/failure.hpp"
 #include "message/content_hash.hpp"
 #include "message/key.hpp"
 #include "schema/verification.hpp"
@@ -80,10 +81,10 @@ class Transaction::Impl {
     try {
       guarded_.commit();
     } catch (...) {
-      const std::exception_ptr error = guarded_.explain(std::current_exception());
+      const detail::Failure failure = guarded_.explain(detail::Failure::current());
       const bool torn = resolve_claims();
-      if (torn && detail::is_transaction_lost(error)) throw detail::transaction_lost(torn);
-      std::rethrow_exception(error);
+      if (torn && failure.is(ErrorCode::transaction_lost)) throw detail::transaction_lost(torn);
+      failure.rethrow();
     }
   }
 

@@ -15,7 +15,7 @@
 #include <fmt/format.h>
 
 #include "backend/error_class.hpp"
-#include "backend/error_classification.hpp"
+#include "backend/failure.hpp"
 #include "sim/database/dialect.hpp"
 #include "sim/database/literals.hpp"
 #include "sim/database/migrated.hpp"
@@ -206,7 +206,7 @@ TEST_CASE("simulated database: the library knows the codes of its errors") {
   for (const Personality& personality : sim::personalities) {
     CAPTURE(personality.name);
     const auto class_of = [&](std::string_view code) {
-      return detail::error_class_of(std::make_exception_ptr(sim::SimulatedError(personality, code, "error")));
+      return detail::Failure(std::make_exception_ptr(sim::SimulatedError(personality, code, "error"))).error_class();
     };
     const bool is_sqlite3 = personality.codes == "sqlite3";
     const auto& error = personality.error;

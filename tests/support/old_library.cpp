@@ -6,7 +6,7 @@
 #include <txinbox/result.hpp>
 #include <txinbox/schema.hpp>
 
-#include "backend/error_classification.hpp"
+#include "backend/failure.hpp"
 #include "backend/registry.hpp"
 #include "base/hex.hpp"
 #include "base/token.hpp"
@@ -51,7 +51,7 @@ bool try_as_v1(soci::session& sql, const std::string& consumer, const std::strin
                consumer + "', '" + key + "', null, null, 'consumed', " + random_token() + ", " + now() + ")";
   } catch (const soci::soci_error& error) {
     // On a session without settings, SQLite's error is only "constraint". So the row decides.
-    const backend::ErrorClass what = detail::error_class_of(std::current_exception());
+    const backend::ErrorClass what = detail::Failure::current().error_class();
     if (what != backend::ErrorClass::duplicate_key && (!on_sqlite3() || backend::is_transient(what))) throw;
     sql << "rollback";
     std::string state = "no row";
@@ -146,7 +146,7 @@ bool consume_as_v1(soci::session& sql, const std::string& consumer, const std::s
     try {
       return try_as_v1(sql, consumer, key);
     } catch (const soci::soci_error& error) {
-      const bool again = backend::is_transient(detail::error_class_of(std::current_exception())) && attempt < patience;
+      const bool again = backend::is_transient(detail::Failure::current().error_class()) && attempt < patience;
       try {
         sql << "rollback";
       } catch (const soci::soci_error&) {  // NOLINT(bugprone-empty-catch): SQLite's transaction has ended

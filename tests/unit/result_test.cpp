@@ -8,7 +8,7 @@
 #include <txinbox/error.hpp>
 #include <txinbox/result.hpp>
 
-#include "backend/error_classification.hpp"
+#include "backend/failure.hpp"
 
 namespace txinbox {
 namespace {
@@ -63,7 +63,7 @@ TEST_CASE("each error has its action, and an unknown error is delivered again") 
 
 TEST_CASE("the code decides what is an error of the environment: it is delivered again, without a retry") {
   const auto is_environment = [](const std::exception_ptr& error) {
-    return detail::is_environment_error(error) && !is_transient(error) && action_for(error) == Action::redeliver;
+    return detail::Failure(error).is_of_environment() && !is_transient(error) && action_for(error) == Action::redeliver;
   };
   for (const int number : {1021, 1028, 1030, 1037, 1038, 1041, 1046, 1049, 1114, 1146, 1206, 1226, 1932, 2008}) {
     CAPTURE(number);
@@ -82,7 +82,7 @@ TEST_CASE("the code decides what is an error of the environment: it is delivered
   for (const auto& error : {mysql(1062), mysql(1213), mysql(1064), postgresql("23505"), postgresql("42601"),
                             postgresql("53300"), thrown(soci::sqlite3_soci_error("disk full", 1)),
                             thrown(std::runtime_error("disk full")), std::exception_ptr()}) {
-    CHECK(!detail::is_environment_error(error));
+    CHECK(!detail::Failure(error).is_of_environment());
   }
 }
 

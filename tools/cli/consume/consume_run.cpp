@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 #include <txinbox/error.hpp>
 
-#include "backend/error_classification.hpp"
+#include "backend/failure.hpp"
 #include "cli/consume/input_file.hpp"
 #include "console/describe_error.hpp"
 #include "console/exit_status.hpp"
@@ -19,7 +19,7 @@ namespace {
 bool is_open(const Result& result) {
   return result.outcome == Outcome::not_run ||
          (result.outcome == Outcome::failed &&
-          (ScriptHandler::is_held_back(result.error) || detail::has_error_code(result.error, ErrorCode::stopped)));
+          (ScriptHandler::is_held_back(result.error) || detail::Failure(result.error).is(ErrorCode::stopped)));
 }
 
 std::size_t end_of_open(const std::vector<Result>& results, std::size_t at) {
@@ -135,13 +135,14 @@ ConsumeRun::Next ConsumeRun::report_result(std::size_t line, std::string_view ke
   std::string why = describe_error(result.error, options_.verbose);
   if (run.error && run.error == result.error) why = fmt::format("statement {}: {}", run.statement, why);
   if (result.outcome == Outcome::parked) why += "; parked: it does not run again until txinbox failed retry";
-  const Next next = report_failed(
-      line, key, detail::has_error_code(result.error, ErrorCode::invalid_key) ? "invalid" : "failed", why);
+  const Next next =
+      report_failed(line, key, detail::Failure(result.error).is(ErrorCode::invalid_key) ? "invalid" : "failed", why);
   const bool transient = is_transient(result.error);
   if (transient && signals_.stopped()) return Next::stop_signal;
   // An error of the claim or of the environment. The next messages would meet it, too.
-  const bool inbox_failed = !run.begun && detail::is_database_error(result.error);
-  if (inbox_failed || transient || detail::is_environment_error(result.error) || action_for(result) == Action::stop) {
+  const bool inbox_failed = !run.begun && detail::Failure(result.error).is_of_database();
+  if (inbox_failed || transient || detail::Failure(result.error).is_of_environment() ||
+      action_for(result) == Action::stop) {
     return Next::stop_database;
   }
   return next;

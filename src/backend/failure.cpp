@@ -1,4 +1,4 @@
-#include "backend/error_classification.hpp"
+#include "backend/failure.hpp"
 
 #include <cxxabi.h>
 
@@ -20,64 +20,36 @@ namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace detail {
 
-bool has_error_code(const std::exception_ptr& error, ErrorCode code) noexcept {
-  if (!error) return false;
+Failure::Failure(std::exception_ptr error) noexcept : error_(std::move(error)) {
+  if (!error_) return;
   try {
-    std::rethrow_exception(error);
+    std::rethrow_exception(error_);
   } catch (const Error& e) {
-    return e.code() == code;
-  } catch (...) {
-    return false;
-  }
-}
-
-namespace {
-
-std::optional<backend::DatabaseErrorCode> database_error_in(const std::exception_ptr& error) noexcept {
-  if (!error) return std::nullopt;
-  try {
-    std::rethrow_exception(error);
-  } catch (...) {
-    return backend::current_database_error();
-  }
-}
-
-}  // namespace
-
-backend::ErrorClass error_class_of(const std::exception_ptr& error) noexcept {
-  const auto found = database_error_in(error);
-  return found ? found->error_class() : backend::ErrorClass::other;
-}
-
-bool is_database_error(const std::exception_ptr& error) noexcept { return database_error_in(error).has_value(); }
-
-bool is_fatal_to_session(const std::exception_ptr& error) noexcept {
-  return backend::is_fatal_to_session(error_class_of(error));
-}
-
-std::exception_ptr as_lost_session(const std::exception_ptr& error) noexcept {
-  try {
-    const auto found = database_error_in(error);
-    if (!found || !backend::is_transient(found->error_class())) return error;
-    return std::make_exception_ptr(HandlerError{.original = original_error(error),
-                                                .database = found->database->name(),
-                                                .code = found->code,
-                                                .is_session_lost = true});
-  } catch (...) {  // no memory
-    return error;
-  }
-}
-
-bool is_environment_error(const std::exception_ptr& error) noexcept {
-  if (!error) return false;
-  try {
-    std::rethrow_exception(error);
-  } catch (const std::bad_alloc&) {
-    return true;
+    code_ = e.code();
+    is_transient_ = code_ == ErrorCode::acquire_timeout;
   } catch (const LeaseStoreError& e) {
-    return e.kind() == LeaseStoreError::Kind::permanent;
+    is_transient_ = e.kind() == LeaseStoreError::Kind::transient;
+    is_of_environment_ = e.kind() == LeaseStoreError::Kind::permanent;
+  } catch (const std::bad_alloc&) {
+    is_of_environment_ = true;
   } catch (...) {
-    return error_class_of(error) == backend::ErrorClass::environment;
+    database_ = backend::current_database_error();
+    if (!database_) return;
+    class_ = database_->error_class();
+    is_transient_ = backend::is_transient(class_);
+    is_of_environment_ = class_ == backend::ErrorClass::environment;
+  }
+}
+
+Failure Failure::as_lost_session() const noexcept {
+  if (!database_ || !is_transient_) return *this;
+  try {
+    return Failure(std::make_exception_ptr(HandlerError{.original = original_error(error_),
+                                                        .database = database_->database->name(),
+                                                        .code = database_->code,
+                                                        .is_session_lost = true}));
+  } catch (...) {  // no memory
+    return *this;
   }
 }
 
@@ -138,29 +110,11 @@ Action action_for(ErrorCode code) noexcept {
 
 }  // namespace
 
-Action action_for(const std::exception_ptr& error) noexcept {
-  if (!error) return Action::redeliver;
-  try {
-    std::rethrow_exception(error);
-  } catch (const Error& e) {
-    return action_for(e.code());
-  } catch (...) {
-    return Action::redeliver;
-  }
-}
+Action detail::Failure::action() const noexcept { return code_ ? action_for(*code_) : Action::redeliver; }
 
-bool is_transient(const std::exception_ptr& error) noexcept {
-  if (!error) return false;
-  try {
-    std::rethrow_exception(error);
-  } catch (const Error& e) {
-    return e.code() == ErrorCode::acquire_timeout;
-  } catch (const LeaseStoreError& e) {
-    return e.kind() == LeaseStoreError::Kind::transient;
-  } catch (...) {
-    return backend::is_transient(detail::error_class_of(error));
-  }
-}
+Action action_for(const std::exception_ptr& error) noexcept { return detail::Failure(error).action(); }
+
+bool is_transient(const std::exception_ptr& error) noexcept { return detail::Failure(error).is_transient(); }
 
 namespace {
 
@@ -191,7 +145,7 @@ std::string description_of(const backend::DatabaseErrorCode& error) {
 
 std::string error_class(const std::exception_ptr& error) {
   if (!error) return {};
-  if (const auto found = detail::database_error_in(error)) {
+  if (const auto found = detail::Failure(error).database()) {
     const backend::ErrorClass what = found->error_class();
     return backend::is_transient(what) ? std::string(backend::to_string(what)) : code_text(*found);
   }
@@ -213,7 +167,7 @@ std::string error_class(const std::exception_ptr& error) {
 
 std::string describe_error(const std::exception_ptr& error, bool with_server_text) {
   if (!error) return {};
-  if (const auto found = detail::database_error_in(error)) {
+  if (const auto found = detail::Failure(error).database()) {
     const bool is_complete = found->database != nullptr && found->database->describe(found->code).is_complete;
     std::string text = description_of(*found);
     if (with_server_text && !is_complete && !found->text.empty()) text += ": " + detail::one_line(found->text);
