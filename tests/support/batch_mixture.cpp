@@ -9,6 +9,7 @@
 
 #include <soci/soci.h>
 
+#include "support/capabilities.hpp"
 #include "support/test_database.hpp"
 
 namespace txinbox::test {
@@ -50,8 +51,8 @@ class Dice {
     if (!one_in(4)) return usual.at(below(usual.size()));
     for (;;) {
       const Does does = static_cast<Does>(below(static_cast<std::size_t>(Does::needs_first) + 1));
-      const bool on_servers = does == Does::conflicts_in_database || does == Does::environment_in_sql;
-      if (on_servers ? !on_sqlite3() : does != Does::fails_at_commit || !on_mysql()) return does;
+      const bool by_sql = does == Does::conflicts_in_database || does == Does::environment_in_sql;
+      if (by_sql ? can_raise_errors() : does != Does::fails_at_commit || defers_constraints()) return does;
     }
   }
 

@@ -13,7 +13,7 @@
 namespace txinbox::test {
 
 /// The database of this run of the tests: "sqlite3", "mysql" (MariaDB and MySQL) or "postgresql". The environment
-/// variable TXINBOX_TEST_DATABASE names it; "sqlite3" if it is not set.
+/// variable TXINBOX_TEST_DATABASE names it; "sqlite3" if it is not set. capabilities.hpp says what each database does.
 const std::string& database();
 inline bool on_sqlite3() { return database() == "sqlite3"; }
 inline bool on_mysql() { return database() == "mysql"; }
@@ -23,7 +23,6 @@ inline bool on_postgresql() { return database() == "postgresql"; }
 /// procedure on MySQL. An engine of the server decides, because unknown_server.sh starts a MariaDB with another version
 /// string.
 bool on_mariadb();
-inline bool has_procedures() { return on_mysql() && !on_mariadb(); }
 
 /// Whether it is a server of MariaDB or MySQL with a binary log. A Galera node may have none.
 bool has_binary_log();

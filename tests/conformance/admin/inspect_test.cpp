@@ -4,6 +4,7 @@
 #include <soci/soci.h>
 #include <txinbox/txinbox.hpp>
 
+#include "support/capabilities.hpp"
 #include "support/schema_tools.hpp"
 
 namespace txinbox::test {
@@ -155,7 +156,7 @@ TEST_CASE("a key in any state can be forgotten") {
   }
 }
 
-TEST_CASE("forget commits on a session with autocommit off" * doctest::skip(database() != "mysql")) {
+TEST_CASE("forget commits on a session with autocommit off" * doctest::skip(!has_autocommit_setting())) {
   const TestDatabase db;
   consume(db, "svc", {.business_key = "k"});
   const auto sql = db.session();

@@ -13,6 +13,7 @@
 #include <soci/soci.h>
 #include <txinbox/txinbox.hpp>
 
+#include "support/capabilities.hpp"
 #include "support/effects.hpp"
 #include "support/guard_cases.hpp"
 #include "support/outcomes.hpp"
@@ -32,7 +33,7 @@ void check_all_once(const EffectDatabase& db) {
   CHECK(db.claims() == 5);
 }
 
-TEST_CASE("a batch whose commit reply is lost has taken effect once" * doctest::skip(on_sqlite3())) {
+TEST_CASE("a batch whose commit reply is lost has taken effect once" * doctest::skip(!has_server())) {
   EffectDatabase db;
   Proxy proxy(db.url());
   Pool pool = open_pool(proxy.url(), {.connections = 1});
@@ -43,7 +44,7 @@ TEST_CASE("a batch whose commit reply is lost has taken effect once" * doctest::
     add_effect(sql, d);
     if (d.index() == 1) d.store("receipt");
     // On MySQL three statements come before the COMMIT: the release of the savepoint and two confirmations.
-    if (d.index() == 4) proxy.lose_reply(on_mysql() && !on_mariadb() ? 3 : 0);
+    if (d.index() == 4) proxy.lose_reply(has_procedures() ? 3 : 0);
   });
   CHECK(proxy.lost() == 1);
   CHECK(runs == 5);
@@ -53,7 +54,7 @@ TEST_CASE("a batch whose commit reply is lost has taken effect once" * doctest::
 }
 
 TEST_CASE("a lost reply in a batch with savepoints: the failed message fails, and the others are consumed once" *
-          doctest::skip(on_sqlite3())) {
+          doctest::skip(!has_server())) {
   EffectDatabase db;
   Proxy proxy(db.url());
   Pool pool = open_pool(proxy.url(), {.connections = 1});
@@ -66,7 +67,7 @@ TEST_CASE("a lost reply in a batch with savepoints: the failed message fails, an
         if (d.index() == 0) throw HandlersOwnError("a failure of the handler");
         // The replies for this message's savepoint arrive. On MySQL these are two, and the release of the guard is a
         // third.
-        if (d.index() == 2) proxy.lose_reply(on_mysql() && !on_mariadb() ? 3 : 1);
+        if (d.index() == 2) proxy.lose_reply(has_procedures() ? 3 : 1);
       },
       OnFailure::skip);
   CHECK(proxy.lost() == 1);
@@ -77,7 +78,7 @@ TEST_CASE("a lost reply in a batch with savepoints: the failed message fails, an
 }
 
 TEST_CASE("claims whose reply is lost are rolled back by the server, and the batch runs again" *
-          doctest::skip(on_sqlite3())) {
+          doctest::skip(!has_server())) {
   EffectDatabase db;
   Proxy proxy(db.url());
   Pool pool = open_pool(proxy.url(), {.connections = 1});
@@ -91,7 +92,7 @@ TEST_CASE("claims whose reply is lost are rolled back by the server, and the bat
 }
 
 TEST_CASE("a connection that is killed in any handler of a batch is replaced, and each message takes effect once" *
-          doctest::skip(on_sqlite3())) {
+          doctest::skip(!has_server())) {
   for (const std::size_t victim : {0UL, 2UL, 4UL}) {
     for (const bool before : {true, false}) {
       for (const OnFailure mode : {OnFailure::stop, OnFailure::skip}) {
@@ -126,7 +127,7 @@ struct HotRow {
   HotRow() {
     db.run("create table hot (id integer primary key, n integer not null)");
     db.run("insert into hot values (1, 0)");
-    if (on_sqlite3()) return;  // SQLite has one writer, so the handler itself throws the error
+    if (one_writer()) return;  // SQLite has one writer, so the handler itself throws the error
     holder->begin();
     *holder << "update hot set n = 1";
   }
@@ -135,7 +136,7 @@ struct HotRow {
     return [](soci::session& sql, Delivery& d) {
       add_effect(sql, d);
       if (d.message().business_key != "hot") return;
-      if (on_sqlite3()) throw_busy();
+      if (one_writer()) throw_busy();
       if (on_mariadb()) sql << "set innodb_lock_wait_timeout = 0";  // MySQL waits for one second
       sql << "update hot set n = n + 1";
     };
@@ -183,10 +184,10 @@ TEST_CASE("a lock that is released in time fails no message") {
                       {.retry = {.initial_backoff = milliseconds(1)}, .listeners = {on_event([&](const Event& e) {
                                                                         if (e.type != EventType::retry) return;
                                                                         ++retries;
-                                                                        if (!on_sqlite3()) row.holder->rollback();
+                                                                        if (!one_writer()) row.holder->rollback();
                                                                       })}});
   const Handler handler = [&](soci::session& sql, Delivery& d) {
-    if (on_sqlite3() && d.attempt() > 1) return add_effect(sql, d);
+    if (one_writer() && d.attempt() > 1) return add_effect(sql, d);
     row.handler()(sql, d);
   };
   CHECK(outcomes(consumer.consume_batch(messages_of({"d", "hot", "a"}), handler)) ==
@@ -195,7 +196,7 @@ TEST_CASE("a lock that is released in time fails no message") {
   CHECK(row.db.effects() == 3);
 }
 
-TEST_CASE("two batches whose handlers deadlock with each other are both consumed once" * doctest::skip(on_sqlite3())) {
+TEST_CASE("two batches whose handlers deadlock with each other are both consumed once" * doctest::skip(one_writer())) {
   EffectDatabase db;
   db.run("create table pair (id integer primary key, n integer not null)");
   db.run("insert into pair values (1, 0), (2, 0)");
@@ -224,7 +225,7 @@ TEST_CASE("two batches whose handlers deadlock with each other are both consumed
 }
 
 TEST_CASE("if the database stays unavailable, the first message fails, the others are not run, and nothing is thrown" *
-          doctest::skip(on_sqlite3())) {
+          doctest::skip(!has_server())) {
   for (const OnFailure mode : {OnFailure::stop, OnFailure::skip}) {
     EffectDatabase db;
     std::optional<Proxy> proxy(std::in_place, db.url());
@@ -252,7 +253,7 @@ TEST_CASE("if the database stays unavailable, the first message fails, the other
 }
 
 TEST_CASE("messages that were committed before the database became unavailable are reported as consumed" *
-          doctest::skip(on_sqlite3())) {
+          doctest::skip(!has_server())) {
   EffectDatabase db;
   std::optional<Proxy> proxy(std::in_place, db.url());
   Pool pool = open_pool(proxy->url(), {.connections = 1});
@@ -270,7 +271,7 @@ TEST_CASE("messages that were committed before the database became unavailable a
 }
 
 TEST_CASE("with one attempt, a lost connection fails the first message, and a redelivery consumes all" *
-          doctest::skip(on_sqlite3())) {
+          doctest::skip(!has_server())) {
   EffectDatabase db;
   Pool pool = db.pool(2);
   TxConsumer consumer(pool, "svc", {.retry = {.max_attempts = 1}});

@@ -9,6 +9,7 @@
 #include <soci/soci.h>
 #include <txinbox/txinbox.hpp>
 
+#include "support/capabilities.hpp"
 #include "support/effects.hpp"
 #include "support/outcomes.hpp"
 #include "support/proxy.hpp"
@@ -30,7 +31,7 @@ void check_acknowledged(const EffectDatabase& db, const std::vector<Message>& me
 
 TEST_CASE(
     "a reply that is lost while txinbox resolves the claims of a torn batch causes no loop, and no message is lost" *
-    doctest::skip(on_sqlite3())) {
+    doctest::skip(!has_server())) {
   for (const std::string first : {"m2", "a0"}) {  // sorts after or before m1, which commits
     for (int spared = 0; spared <= 6; ++spared) {
       CAPTURE(first);
@@ -45,20 +46,20 @@ TEST_CASE(
         add_effect(sql, d);
         if (!tear || d.message().business_key != "m1") return;
         tear = false;
-        if (on_postgresql()) proxy.lose_reply(spared);  // PostgreSQL refuses the commit
+        if (refuses_foreign_commit()) proxy.lose_reply(spared);
         sql << "commit";
         proxy.lose_reply(spared);
       });
       check_acknowledged(db, messages, results);
       const auto again = consumer.consume_batch(messages, add_effect, OnFailure::skip);
       check_acknowledged(db, messages, again);
-      if (on_mysql()) CHECK_FALSE(acknowledged(again[0]));  // the claim is torn, so the message is parked
+      if (!pool_refuses_foreign_commit()) CHECK_FALSE(acknowledged(again[0]));  // its claim is torn, so it is parked
     }
   }
 }
 
 TEST_CASE("a handler that has ended the transaction is detected even if the reply to the commit is lost" *
-          doctest::skip(on_sqlite3())) {
+          doctest::skip(!has_server())) {
   EffectDatabase db;
   Proxy proxy(db.url());
   Pool pool = open_pool(proxy.url(), {.connections = 1});
@@ -76,13 +77,13 @@ TEST_CASE("a handler that has ended the transaction is detected even if the repl
     if (runs == 3) proxy.lose_reply();
   });
   CHECK(proxy.lost() == 1);
-  if (on_mysql()) CHECK_FALSE(acknowledged(results[1]));
+  if (!pool_refuses_foreign_commit()) CHECK_FALSE(acknowledged(results[1]));
   check_acknowledged(db, messages, results);
   check_acknowledged(db, messages, consumer.consume_batch(messages, add_effect, OnFailure::skip));
 }
 
 TEST_CASE("a torn claim is reported once, even if the reply of the server about it is lost" *
-          doctest::skip(!on_mysql())) {
+          doctest::skip(pool_refuses_foreign_commit())) {
   EffectDatabase db;
   Proxy proxy(db.url());
   Pool pool = open_pool(proxy.url(), {.connections = 1});

@@ -13,6 +13,7 @@
 #include <soci/soci.h>
 #include <txinbox/txinbox.hpp>
 
+#include "support/capabilities.hpp"
 #include "support/effects.hpp"
 #include "support/guard_cases.hpp"
 #include "support/late_commit.hpp"
@@ -50,12 +51,13 @@ struct Torn {
   ConsumerOptions options = {.listeners = {on_event([this](const Event& e) {
                                heard.push_back(std::string(to_string(e.type)) + " " + std::string(e.business_key));
                              })}};
-  TxConsumer consumer = on_sqlite3() ? TxConsumer(*sql, "svc", options) : TxConsumer(pool, "svc", options);
+  TxConsumer consumer =
+      only_pool_refuses_foreign_commit() ? TxConsumer(*sql, "svc", options) : TxConsumer(pool, "svc", options);
 };
 
 TEST_CASE(
     "with skip, the claims of messages after the handler that committed are deleted, and the messages are consumed" *
-    doctest::skip(on_postgresql())) {
+    doctest::skip(refuses_foreign_commit())) {
   Torn t;
   CHECK(outcomes(t.consumer.consume_batch(batch, tear, OnFailure::skip)) ==
         Outcomes{failed, failed, failed, consumed, consumed});
@@ -68,7 +70,7 @@ TEST_CASE(
 }
 
 TEST_CASE("with stop, messages after the handler that committed are not run, and leave no claim" *
-          doctest::skip(on_postgresql())) {
+          doctest::skip(refuses_foreign_commit())) {
   Torn t;
   const auto results = t.consumer.consume_batch(batch, tear);
   CHECK(outcomes(results) == Outcomes{failed, not_run, not_run, not_run, not_run});
@@ -79,7 +81,7 @@ TEST_CASE("with stop, messages after the handler that committed are not run, and
   CHECK(t.db.effects() == 5);
 }
 
-TEST_CASE("the listener gets an event for each torn claim of a batch" * doctest::skip(on_postgresql())) {
+TEST_CASE("the listener gets an event for each torn claim of a batch" * doctest::skip(refuses_foreign_commit())) {
   Torn t;
   (void)t.consumer.consume_batch(batch, tear, OnFailure::skip);
   CHECK(t.heard == std::vector<std::string>{"torn a", "torn d", "torn tears", "failed d", "failed a", "failed tears",
@@ -87,7 +89,7 @@ TEST_CASE("the listener gets an event for each torn claim of a batch" * doctest:
 }
 
 TEST_CASE("with savepoints, messages that were released before a handler committed stay consumed" *
-          doctest::skip(on_postgresql())) {
+          doctest::skip(refuses_foreign_commit())) {
   Torn t;
   const auto with_failure = messages_of({"bad", "d", "a", "tears", "e", "b"});
   const auto handler = [](soci::session& sql, Delivery& d) {
@@ -104,7 +106,7 @@ TEST_CASE("with savepoints, messages that were released before a handler committ
 }
 
 TEST_CASE("without the DELETE privilege, claims whose handlers had not started are parked, too" *
-          doctest::skip(!on_mysql())) {  // on PostgreSQL no claim is torn, and SQLite has no users
+          doctest::skip(pool_refuses_foreign_commit() || !has_users())) {
   const EffectDatabase db;
   const User user(db);
   grant_service(user, db);
@@ -121,7 +123,7 @@ TEST_CASE("without the DELETE privilege, claims whose handlers had not started a
 
 TEST_CASE(
     "if a handler commits its batch and loses the connection, claims whose handlers had not started are not torn" *
-    doctest::skip(!on_mysql())) {
+    doctest::skip(pool_refuses_foreign_commit())) {
   for (const bool retries : {true, false}) {
     CAPTURE(retries);
     EffectDatabase db;
@@ -145,7 +147,7 @@ TEST_CASE(
 }
 
 TEST_CASE("claims of a batch that a handler's own COMMIT makes visible late are not reported as consumed" *
-          doctest::skip(on_sqlite3())) {
+          doctest::skip(!has_server())) {
   EffectDatabase db;
   prepare_late_commit(db);
   Pool pool = db.pool(2);
@@ -163,7 +165,7 @@ TEST_CASE("claims of a batch that a handler's own COMMIT makes visible late are 
   CHECK(results[3].outcome == consumed);
   CHECK(results[4].outcome == consumed);
   CHECK(db.effects() == 5);
-  if (on_postgresql()) {
+  if (refuses_foreign_commit()) {
     CHECK(outcomes(results) == Outcomes{consumed, consumed, consumed, consumed, consumed});
     return;
   }
@@ -175,7 +177,7 @@ TEST_CASE("claims of a batch that a handler's own COMMIT makes visible late are 
 }
 
 TEST_CASE("PostgreSQL refuses the COMMIT of one message of a batch, and the others are consumed" *
-          doctest::skip(!on_postgresql())) {
+          doctest::skip(!refuses_foreign_commit())) {
   for (const bool swallowed : {false, true}) {
     CAPTURE(swallowed);
     const EffectDatabase db;
@@ -221,7 +223,7 @@ TEST_CASE("another consumer does not acknowledge messages that a handler of a ba
           add_effect(sql, d);
           if (d.message().business_key != "tears" || commits++ > 0) return;
           quietly([&] { sql.commit(); });
-          if (!on_sqlite3()) look();  // SQLite has one writer at a time
+          if (!one_writer()) look();
         },
         on_failure);
     CHECK_FALSE(acknowledged);
@@ -229,7 +231,7 @@ TEST_CASE("another consumer does not acknowledge messages that a handler of a ba
 }
 
 TEST_CASE("the listener gets the events of a batch's torn claims while no connection is held" *
-          doctest::skip(!on_mysql())) {  // in pools of PostgreSQL and SQLite no claim is torn
+          doctest::skip(pool_refuses_foreign_commit())) {
   EffectDatabase db;
   Pool pool = db.pool(PoolOptions{.connections = 1, .acquire_timeout = std::chrono::milliseconds(100)});
   std::vector<std::string> heard;

@@ -11,6 +11,7 @@
 #include <soci/soci.h>
 #include <txinbox/txinbox.hpp>
 
+#include "support/capabilities.hpp"
 #include "support/effects.hpp"
 #include "support/guard_cases.hpp"
 #include "support/outcomes.hpp"
@@ -32,13 +33,13 @@ long long undecided(const TestDatabase& db) {
 }
 
 TEST_CASE("until txinbox has removed the claims that a handler has committed, their messages are in progress" *
-          doctest::skip(on_postgresql())) {
+          doctest::skip(refuses_foreign_commit())) {
   for (const OnFailure on_failure : {OnFailure::stop, OnFailure::skip}) {
     const EffectDatabase db;
     Pool pool = db.pool(1);
     Pool other_pool = db.pool(1);
     const auto own = db.session();
-    TxConsumer consumer = on_sqlite3() ? TxConsumer(*own, "svc") : TxConsumer(pool, "svc");
+    TxConsumer consumer = only_pool_refuses_foreign_commit() ? TxConsumer(*own, "svc") : TxConsumer(pool, "svc");
     std::vector<Result> alone;
     std::vector<Result> together;
     const auto deliver_elsewhere = [&] {
@@ -70,14 +71,15 @@ TEST_CASE("until txinbox has removed the claims that a handler has committed, th
 }
 
 TEST_CASE("if a call cannot remove the claims that its handler has committed, the next call of the consumer does" *
-          doctest::skip(on_postgresql())) {
+          doctest::skip(refuses_foreign_commit())) {
   const EffectDatabase db;
   Pool pool = db.pool(PoolOptions{.connections = 1, .lock_timeout = 1s});
   const auto own = db.session();
   if (on_sqlite3()) *own << "pragma busy_timeout = 10";
   const auto other = db.session();
   const ConsumerOptions options{.retry = {.max_attempts = 1}};
-  TxConsumer consumer = on_sqlite3() ? TxConsumer(*own, "svc", options) : TxConsumer(pool, "svc", options);
+  TxConsumer consumer =
+      only_pool_refuses_foreign_commit() ? TxConsumer(*own, "svc", options) : TxConsumer(pool, "svc", options);
   const auto results = consumer.consume_batch(batch, [&](soci::session& sql, Delivery& d) {
     add_effect(sql, d);
     if (d.message().business_key != "tears") return;

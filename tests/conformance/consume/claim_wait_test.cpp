@@ -11,6 +11,7 @@
 #include <soci/soci.h>
 #include <txinbox/txinbox.hpp>
 
+#include "support/capabilities.hpp"
 #include "support/crashing_handlers.hpp"
 #include "support/effects.hpp"
 #include "support/thrown.hpp"
@@ -72,7 +73,7 @@ TEST_CASE("claim_wait of zero: a copy in the same process is in_progress, and ho
 }
 
 TEST_CASE("claim_wait of zero: a copy of another consumer object is in_progress, and other keys are not" *
-          doctest::skip(on_sqlite3())) {  // on SQLite the first transaction locks the whole database
+          doctest::skip(one_writer())) {
   const EffectDatabase db;
   // For the server, a second pool is like another process.
   Pool pool = db.pool(2);
@@ -93,7 +94,7 @@ TEST_CASE("claim_wait of zero: a copy of another consumer object is in_progress,
 }
 
 TEST_CASE("claim_wait of zero with count_starts: a copy of another consumer object is in_progress" *
-          doctest::skip(on_sqlite3())) {  // on SQLite the first transaction locks the whole database
+          doctest::skip(one_writer())) {
   const EffectDatabase db;
   Pool pool = db.pool({.connections = 4, .lock_timeout = 1s});
   Pool other_pool = db.pool({.connections = 4, .lock_timeout = 1s});
@@ -141,7 +142,7 @@ TEST_CASE("claim_wait of an hour: if the first delivery fails, one of the waitin
   CHECK(db.effects() == 1);
 }
 
-TEST_CASE("claim_wait does not shorten the lock time-out of the handler's statements" * doctest::skip(on_sqlite3())) {
+TEST_CASE("claim_wait does not shorten the lock time-out of the handler's statements" * doctest::skip(one_writer())) {
   const EffectDatabase db;
   Pool pool = db.pool({.connections = 2, .lock_timeout = 60s});
   db.run("create table t_stock (item int primary key, left_over int)");

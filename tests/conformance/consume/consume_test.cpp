@@ -8,6 +8,7 @@
 #include <soci/soci.h>
 #include <txinbox/txinbox.hpp>
 
+#include "support/capabilities.hpp"
 #include "support/effects.hpp"
 #include "support/test_database.hpp"
 #include "support/thrown.hpp"
@@ -50,7 +51,8 @@ TEST_CASE("a consumer on a caller's session consumes, and does not change its se
   CHECK(db.effects() == 1);
 }
 
-TEST_CASE("a consumer on a caller's session does not change its autocommit" * doctest::skip(!on_mysql())) {
+TEST_CASE("a consumer on a caller's session does not change its autocommit" *
+          doctest::skip(!has_autocommit_setting())) {
   EffectDatabase db;
   const auto sql = db.session();
   *sql << "set autocommit = 0";
@@ -63,7 +65,8 @@ TEST_CASE("a consumer on a caller's session does not change its autocommit" * do
   CHECK(db.effects() == 1);
 }
 
-TEST_CASE("with autocommit off, the handler's snapshot is not older than its claim" * doctest::skip(!on_mysql())) {
+TEST_CASE("with autocommit off, the handler's snapshot is not older than its claim" *
+          doctest::skip(!has_autocommit_setting())) {
   EffectDatabase db;
   const auto sql = db.session();
   *sql << "set autocommit = 0";

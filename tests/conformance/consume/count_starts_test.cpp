@@ -12,6 +12,7 @@
 #include <soci/soci.h>
 #include <txinbox/txinbox.hpp>
 
+#include "support/capabilities.hpp"
 #include "support/child_process.hpp"
 #include "support/crashing_handlers.hpp"
 #include "support/effects.hpp"
@@ -111,7 +112,7 @@ TEST_CASE("with count_starts a batch runs one message after another, and a failu
 }
 
 TEST_CASE("the marker of an attempt is removed before the backoff, also if its connection is lost" *
-          doctest::skip(on_sqlite3())) {
+          doctest::skip(!has_server())) {
   const EffectDatabase db;
   Pool pool = db.pool(1);
   long long markers_in_backoff = -1;

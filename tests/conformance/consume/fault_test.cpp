@@ -10,6 +10,7 @@
 #include <soci/soci.h>
 #include <txinbox/txinbox.hpp>
 
+#include "support/capabilities.hpp"
 #include "support/effects.hpp"
 #include "support/guard_cases.hpp"
 #include "support/mysql_sessions.hpp"
@@ -26,7 +27,7 @@ const Message order{.business_key = "order123"};
 enum class Kill { before_the_first_statement, between_statements, after_the_last_statement };
 
 TEST_CASE("a connection that is killed at any step of the handler is replaced, and the message takes effect once" *
-          doctest::skip(on_sqlite3())) {
+          doctest::skip(!has_server())) {
   for (const Kill step : {Kill::before_the_first_statement, Kill::between_statements, Kill::after_the_last_statement}) {
     CAPTURE(static_cast<int>(step));
     EffectDatabase db;
@@ -54,7 +55,7 @@ TEST_CASE("a connection that is killed at any step of the handler is replaced, a
   }
 }
 
-TEST_CASE("a connection that was killed while idle is replaced without an error" * doctest::skip(on_sqlite3())) {
+TEST_CASE("a connection that was killed while idle is replaced without an error" * doctest::skip(!has_server())) {
   EffectDatabase db;
   Pool pool = db.pool(1);
   TxConsumer consumer(pool, "svc");
@@ -72,7 +73,7 @@ TEST_CASE("a connection that was killed while idle is replaced without an error"
             .outcome == Outcome::consumed);
 }
 
-TEST_CASE("a connection that is killed while it waits for a key is replaced" * doctest::skip(on_sqlite3())) {
+TEST_CASE("a connection that is killed while it waits for a key is replaced" * doctest::skip(!has_server())) {
   EffectDatabase db;
   Pool pool = db.pool(3);
   TxConsumer consumer(pool, "svc");
@@ -112,7 +113,7 @@ TEST_CASE("a connection that is killed while it waits for a key is replaced" * d
 }
 
 TEST_CASE("a lost caller's session is not reconnected: consume throws the error, and leaves no rows" *
-          doctest::skip(on_sqlite3())) {
+          doctest::skip(!has_server())) {
   EffectDatabase db;
   const auto sql = db.session();
   TxConsumer consumer(*sql, "svc");
@@ -134,7 +135,7 @@ TEST_CASE("a lost caller's session is not reconnected: consume throws the error,
 }
 
 TEST_CASE("a commit whose reply is lost is recognized as committed, and does not run again" *
-          doctest::skip(on_sqlite3())) {
+          doctest::skip(!has_server())) {
   EffectDatabase db;
   Proxy proxy(db.url());
   Pool pool = open_pool(proxy.url(), {.connections = 1});
@@ -153,7 +154,7 @@ TEST_CASE("a commit whose reply is lost is recognized as committed, and does not
   CHECK(db.effects() == 1);
 }
 
-TEST_CASE("a claim whose reply is lost is rolled back by the server, and runs again" * doctest::skip(on_sqlite3())) {
+TEST_CASE("a claim whose reply is lost is rolled back by the server, and runs again" * doctest::skip(!has_server())) {
   EffectDatabase db;
   Proxy proxy(db.url());
   Pool pool = open_pool(proxy.url(), {.connections = 1});
@@ -166,7 +167,7 @@ TEST_CASE("a claim whose reply is lost is rolled back by the server, and runs ag
 }
 
 TEST_CASE("the claim of a handler that committed and then lost its connection does not count as consumed" *
-          doctest::skip(!on_mysql())) {  // the pools of PostgreSQL and SQLite refuse the COMMIT
+          doctest::skip(pool_refuses_foreign_commit())) {
   EffectDatabase db;
   Pool pool = db.pool(2);
   for (const bool retries : {true, false}) {
@@ -191,7 +192,7 @@ TEST_CASE("the claim of a handler that committed and then lost its connection do
   }
 }
 
-TEST_CASE("two messages whose handlers deadlock with each other are both consumed once" * doctest::skip(on_sqlite3())) {
+TEST_CASE("two messages whose handlers deadlock with each other are both consumed once" * doctest::skip(one_writer())) {
   EffectDatabase db;
   db.run("create table pair (id integer primary key, n integer not null)");
   db.run("insert into pair values (1, 0), (2, 0)");
@@ -321,8 +322,7 @@ TEST_CASE("the stop token ends the backoff, and consume throws the error of the 
   CHECK(db.claims() == 0);
 }
 
-TEST_CASE("an error at COMMIT leaves neither the claim nor the handler's rows" *
-          doctest::skip(!on_postgresql() && !on_sqlite3())) {  // MariaDB and MySQL have no deferred constraints
+TEST_CASE("an error at COMMIT leaves neither the claim nor the handler's rows" * doctest::skip(!defers_constraints())) {
   EffectDatabase db;
   db.run("create table parent (id integer primary key)");
   db.run("create table child (id integer references parent(id) deferrable initially deferred)");

@@ -7,6 +7,7 @@
 #include <soci/soci.h>
 #include <txinbox/txinbox.hpp>
 
+#include "support/capabilities.hpp"
 #include "support/effects.hpp"
 #include "support/leases.hpp"
 #include "support/outcomes.hpp"
@@ -64,8 +65,9 @@ TEST_CASE("events have the broker's message id") {
   CHECK(ids == "a b  c ");
 }
 
-TEST_CASE("a commit of the handler that is refused is reported as transaction_lost" * doctest::skip(on_mysql())) {
-  // MariaDB and MySQL cannot refuse it: see torn_test.cpp.
+TEST_CASE("a commit of the handler that is refused is reported as transaction_lost" *
+          doctest::skip(!pool_refuses_foreign_commit())) {
+  // Where the database cannot refuse it: see torn_test.cpp.
   const EffectDatabase db;
   Pool pool = db.pool(1);
   TxConsumer consumer(pool, "svc");

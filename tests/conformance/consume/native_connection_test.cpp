@@ -8,6 +8,7 @@
 #include <txinbox/native.hpp>
 #include <txinbox/txinbox.hpp>
 
+#include "support/capabilities.hpp"
 #include "support/effects.hpp"
 #include "support/native_client.hpp"
 #include "support/thrown.hpp"
@@ -162,8 +163,8 @@ TEST_CASE("a message runs again after a transient error, even if the handler thr
   CHECK(runs_of(scene, consumer, [&] { scene.client->fail_transiently(); }) == 2);
 }
 
-TEST_CASE("a message runs again after a transient error on a pool's native connection" * doctest::skip(on_sqlite3())) {
-  // SQLite has no SQL that fails with a transient error.
+TEST_CASE("a message runs again after a transient error on a pool's native connection" *
+          doctest::skip(!can_raise_errors())) {
   Scene scene;
   Pool pool = scene.db.pool();
   TxConsumer consumer(pool, "svc");

@@ -10,6 +10,7 @@
 #include <txinbox/txinbox.hpp>
 
 #include "support/away.hpp"
+#include "support/capabilities.hpp"
 #include "support/effects.hpp"
 #include "support/leases.hpp"
 #include "support/outcomes.hpp"
@@ -88,8 +89,8 @@ TEST_CASE("a lease handler that asks for a later delivery releases its lease") {
   CHECK(list_failed(*t.db.session()).empty());
 }
 
-TEST_CASE("if a handler commits and then asks for a later delivery, its message is torn" * doctest::skip(!on_mysql())) {
-  // PostgreSQL and SQLite refuse the commit.
+TEST_CASE("if a handler commits and then asks for a later delivery, its message is torn" *
+          doctest::skip(pool_refuses_foreign_commit())) {
   const EffectDatabase db;
   Pool pool = db.pool(2);
   TxConsumer consumer(pool, "svc");

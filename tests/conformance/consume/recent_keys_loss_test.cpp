@@ -9,6 +9,7 @@
 #include <soci/soci.h>
 #include <txinbox/txinbox.hpp>
 
+#include "support/capabilities.hpp"
 #include "support/effects.hpp"
 #include "support/guard_cases.hpp"
 #include "support/outcomes.hpp"
@@ -29,7 +30,7 @@ struct OneConnection {
   void remove_rows() const { db.run("delete from txinbox_consumed_message"); }
 };
 
-TEST_CASE("a lost idle connection is detected before the cache answers a key" * doctest::skip(on_sqlite3())) {
+TEST_CASE("a lost idle connection is detected before the cache answers a key" * doctest::skip(!has_server())) {
   for (const bool in_batch : {false, true}) {
     CAPTURE(in_batch);
     OneConnection t;
@@ -48,7 +49,7 @@ TEST_CASE("a lost idle connection is detected before the cache answers a key" * 
   }
 }
 
-TEST_CASE("the cache is emptied if another user loses a connection of the pool" * doctest::skip(on_sqlite3())) {
+TEST_CASE("the cache is emptied if another user loses a connection of the pool" * doctest::skip(!has_server())) {
   OneConnection t;
   CHECK(t.consume(order) == consumed);
   t.remove_rows();
@@ -72,7 +73,7 @@ void check_not_cached(const EffectDatabase& db, TxConsumer& consumer, const Hand
 }
 
 TEST_CASE("a key that is committed while another connection of the pool is lost is not cached" *
-          doctest::skip(on_sqlite3())) {
+          doctest::skip(!has_server())) {
   for (const bool in_batch : {false, true}) {
     CAPTURE(in_batch);
     const EffectDatabase db;
@@ -88,7 +89,7 @@ TEST_CASE("a key that is committed while another connection of the pool is lost 
 }
 
 TEST_CASE("a key that is committed after another delivery has detected a lost connection is not cached" *
-          doctest::skip(on_sqlite3())) {
+          doctest::skip(!has_server())) {
   for (const bool in_batch : {false, true}) {
     CAPTURE(in_batch);
     const EffectDatabase db;
@@ -110,7 +111,7 @@ TEST_CASE("a key that is committed after another delivery has detected a lost co
 }
 
 TEST_CASE("a connection that is lost in a handler empties the cache, and then the handler's message is cached" *
-          doctest::skip(on_sqlite3())) {
+          doctest::skip(!has_server())) {
   for (const bool in_batch : {false, true}) {
     CAPTURE(in_batch);
     OneConnection t;
@@ -133,7 +134,7 @@ TEST_CASE("a connection that is lost in a handler empties the cache, and then th
 }
 
 TEST_CASE("a commit whose reply was lost empties the cache, and its message stays a duplicate" *
-          doctest::skip(on_sqlite3())) {
+          doctest::skip(!has_server())) {
   for (const bool in_batch : {false, true}) {
     CAPTURE(in_batch);
     EffectDatabase db;
@@ -159,7 +160,7 @@ TEST_CASE("a commit whose reply was lost empties the cache, and its message stay
   }
 }
 
-TEST_CASE("a claim whose reply was lost is not cached before it is committed" * doctest::skip(on_sqlite3())) {
+TEST_CASE("a claim whose reply was lost is not cached before it is committed" * doctest::skip(!has_server())) {
   EffectDatabase db;
   Proxy proxy(db.url());
   Pool pool = open_pool(proxy.url(), {.connections = 1});

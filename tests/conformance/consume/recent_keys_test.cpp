@@ -13,6 +13,7 @@
 #include <soci/soci.h>
 #include <txinbox/txinbox.hpp>
 
+#include "support/capabilities.hpp"
 #include "support/effects.hpp"
 #include "support/outcomes.hpp"
 #include "support/proxy.hpp"
@@ -57,7 +58,7 @@ TEST_CASE("without the option recent_keys, nothing is answered from the cache") 
 TEST_CASE("a cached duplicate is answered without the database, and the listener gets its event") {
   EffectDatabase db;
   std::optional<Proxy> proxy;
-  if (!on_sqlite3()) proxy.emplace(db.url());
+  if (has_server()) proxy.emplace(db.url());
   Pool pool = open_pool(proxy ? proxy->url() : db.url(), {.connections = 1});
   std::vector<EventType> heard;
   ConsumerOptions options = remembering;
@@ -206,8 +207,7 @@ TEST_CASE("a message that failed or whose handler rolled back is never cached") 
         Outcomes{duplicate, consumed, duplicate, consumed});
 }
 
-TEST_CASE("a message that fails at COMMIT is never cached" * doctest::skip(on_mysql())) {
-  // MariaDB and MySQL have no deferred constraints.
+TEST_CASE("a message that fails at COMMIT is never cached" * doctest::skip(!defers_constraints())) {
   Remembering t;
   t.db.run("create table parent (id integer primary key)");
   t.db.run("create table child (id integer references parent(id) deferrable initially deferred)");

@@ -14,6 +14,7 @@
 #include "backend/sqlite3/native.hpp"
 #include "base/token.hpp"
 #include "soci_adapter/soci_connection.hpp"
+#include "support/capabilities.hpp"
 #include "support/effects.hpp"
 #include "support/proxy.hpp"
 #include "support/source_files.hpp"
@@ -85,8 +86,7 @@ std::string documented(const EffectDatabase& db) {
   return text.substr(from, text.find("\n## ", from) - from);
 }
 
-TEST_CASE("each delivery takes as many round trips as the docs say" * doctest::skip(on_sqlite3())) {
-  // SQLite has no server.
+TEST_CASE("each delivery takes as many round trips as the docs say" * doctest::skip(!has_server())) {
   EffectDatabase db;
   const std::string docs = documented(db);
   Proxy proxy(db.url());
@@ -115,7 +115,7 @@ TEST_CASE("each delivery takes as many round trips as the docs say" * doctest::s
   fmt::print("{}", table);
 }
 
-TEST_CASE("each delivery under a lease takes as many round trips as the docs say" * doctest::skip(on_sqlite3())) {
+TEST_CASE("each delivery under a lease takes as many round trips as the docs say" * doctest::skip(!has_server())) {
   EffectDatabase db;
   Proxy proxy(db.url());
   Pool pool = open_pool(proxy.url(), {.connections = 1});
@@ -141,7 +141,7 @@ TEST_CASE("each delivery under a lease takes as many round trips as the docs say
 }
 
 TEST_CASE("a duplicate that is much older than all before takes one more round trip, and the first one takes two more" *
-          doctest::skip(on_sqlite3())) {
+          doctest::skip(!has_server())) {
   EffectDatabase db;
   Proxy proxy(db.url());
   Pool pool = open_pool(proxy.url(), {.connections = 1});
@@ -170,7 +170,7 @@ TEST_CASE("a duplicate that is much older than all before takes one more round t
 }
 
 TEST_CASE("settings that a handler changes and roles that a user has take one more round trip each" *
-          doctest::skip(on_sqlite3())) {
+          doctest::skip(!has_server())) {
   EffectDatabase db;
   const User user(db);
   grant_service(user, db);

@@ -10,6 +10,7 @@
 #include <soci/soci.h>
 #include <txinbox/txinbox.hpp>
 
+#include "support/capabilities.hpp"
 #include "support/effects.hpp"
 #include "support/outcomes.hpp"
 #include "support/proxy.hpp"
@@ -99,7 +100,7 @@ TEST_CASE("valid_for counts from the end of the handler, however long it has run
 }
 
 TEST_CASE("a commit whose reply is lost counts, even if its row is older than valid_for at the retry" *
-          doctest::skip(on_sqlite3())) {
+          doctest::skip(!has_server())) {
   const EffectDatabase db;
   Proxy proxy(db.url());
   Pool pool = open_pool(proxy.url(), {.connections = 1});

@@ -13,6 +13,7 @@
 #include <soci/soci.h>
 #include <txinbox/txinbox.hpp>
 
+#include "support/capabilities.hpp"
 #include "support/guard_cases.hpp"
 #include "support/leases.hpp"
 #include "support/outcomes.hpp"
@@ -83,8 +84,7 @@ TEST_CASE("a transaction takes over a lease without an end or a fence" * doctest
   CHECK(t.db.effects() == 4);
 }
 
-TEST_CASE("a takeover that waited for the lock of the row gets a lease of full length" * doctest::skip(on_sqlite3())) {
-  // SQLite has no row locks.
+TEST_CASE("a takeover that waited for the lock of the row gets a lease of full length" * doctest::skip(one_writer())) {
   Leases t;
   LeaseConsumer consumer(t.pool, "svc", {.length = 60s});
   const std::string a_minute_from_now = on_mysql() ? "select cast(utc_timestamp(6) + interval 1 minute as char)"

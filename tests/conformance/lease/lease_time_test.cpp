@@ -10,6 +10,7 @@
 
 #include "pool/inbox_session.hpp"
 #include "soci_adapter/soci_connection.hpp"
+#include "support/capabilities.hpp"
 #include "support/leases.hpp"
 #include "support/outcomes.hpp"
 #include "support/proxy.hpp"
@@ -73,7 +74,7 @@ TEST_CASE("a lease that is renewed in time does not set its stop token, and an e
 }
 
 TEST_CASE("with a silent network the lease still expires, and the caller's time-outs still apply" *
-          doctest::test_suite("timed") * doctest::skip(on_sqlite3())) {
+          doctest::test_suite("timed") * doctest::skip(!has_server())) {
   const EffectDatabase db;
   Proxy proxy(db.url());
   Pool pool =
@@ -90,7 +91,7 @@ TEST_CASE("with a silent network the lease still expires, and the caller's time-
 }
 
 TEST_CASE("a handler never begins under an expired lease" * doctest::test_suite("timed") *
-          doctest::skip(on_sqlite3())) {
+          doctest::skip(!has_server())) {
   const EffectDatabase db;
   Proxy proxy(db.url());
   Pool pool = open_pool(proxy.url(), {.connections = 1});

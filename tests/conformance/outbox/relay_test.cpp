@@ -13,6 +13,7 @@
 #include <soci/soci.h>
 #include <txinbox/txinbox.hpp>
 
+#include "support/capabilities.hpp"
 #include "support/eventually.hpp"
 #include "support/recording_publisher.hpp"
 #include "support/relay_kit.hpp"
@@ -127,7 +128,7 @@ TEST_CASE("the wait of a relay does not grow while it finds messages at each pol
   }
 }
 
-TEST_CASE("a row that commits late is published before later rows of its key" * doctest::skip(on_sqlite3())) {
+TEST_CASE("a row that commits late is published before later rows of its key" * doctest::skip(one_writer())) {
   const TestDatabase db;
   Pool pool = db.pool(1);
   RecordingPublisher broker;
@@ -154,7 +155,7 @@ TEST_CASE("a row that commits late is published before later rows of its key" * 
 }
 
 TEST_CASE("a row that commits after the relay has passed it is published by the next sweep" *
-          doctest::skip(on_sqlite3())) {
+          doctest::skip(one_writer())) {
   const TestDatabase db;
   Pool pool = db.pool(1);
   RecordingPublisher broker;

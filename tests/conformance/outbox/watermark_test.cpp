@@ -11,6 +11,7 @@
 #include "pool/pool_state.hpp"
 #include "pool/session_provider.hpp"
 #include "pool/with_session.hpp"
+#include "support/capabilities.hpp"
 #include "support/read_outbox.hpp"
 #include "support/relay_kit.hpp"
 #include "support/test_user.hpp"
@@ -21,11 +22,11 @@ namespace {
 
 TEST_CASE("only PostgreSQL tells which transactions have inserted messages") {
   const ReadOutbox outbox;
-  CHECK(outbox.table.writers().has_value() == on_postgresql());
+  CHECK(outbox.table.writers().has_value() == knows_writers());
 }
 
 TEST_CASE("a transaction that inserts a message is listed until others see its message" *
-          doctest::skip(!on_postgresql())) {
+          doctest::skip(!knows_writers())) {
   const ReadOutbox outbox;
   const auto first = outbox.table.writers();
   CHECK(first->transactions.empty());
@@ -101,7 +102,7 @@ TEST_CASE("a relay whose user may not read pg_locks does not know the writers" *
   CHECK_FALSE(without.has_value());
 }
 
-TEST_CASE("a transaction that was rolled back is not listed" * doctest::skip(!on_postgresql())) {
+TEST_CASE("a transaction that was rolled back is not listed" * doctest::skip(!knows_writers())) {
   const ReadOutbox outbox;
   const auto writer = outbox.db.session();
   *writer << "begin";
@@ -110,7 +111,7 @@ TEST_CASE("a transaction that was rolled back is not listed" * doctest::skip(!on
   CHECK(outbox.table.writers()->transactions.empty());
 }
 
-TEST_CASE("writers of another schema's outbox are not listed" * doctest::skip(!on_postgresql())) {
+TEST_CASE("writers of another schema's outbox are not listed" * doctest::skip(!knows_writers())) {
   const ReadOutbox outbox, another;
   const auto writer = another.db.session();
   *writer << "begin";
@@ -121,7 +122,7 @@ TEST_CASE("writers of another schema's outbox are not listed" * doctest::skip(!o
 }
 
 TEST_CASE("a read looks for earlier messages behind the watermark of the same server only" *
-          doctest::skip(!on_postgresql())) {
+          doctest::skip(!knows_writers())) {
   const ReadOutbox outbox;
   add(outbox.db, "k", {"1", "2", "3"});
   const std::int64_t first = outbox.db.number("select min(seq) from txinbox_outbox_message");

@@ -14,6 +14,7 @@
 #include <soci/soci.h>
 #include <txinbox/txinbox.hpp>
 
+#include "support/capabilities.hpp"
 #include "support/child_process.hpp"
 #include "support/effects.hpp"
 #include "support/guard_cases.hpp"
@@ -134,7 +135,7 @@ TEST_CASE("a child of fork() that destroys the parent's objects closes no connec
   open.commit();
   CHECK(db.number("select count(*) from own_of_session") == 2);
   const std::optional<long long> id =
-      on_sqlite3() ? std::nullopt : std::optional<long long>(connection_id(last->session()));
+      has_server() ? std::optional<long long>(connection_id(last->session())) : std::nullopt;
   last.reset();
   if (id) CHECK(connection_id(pool->acquire().session()) == id);  // the same session as before
   held.reset();
@@ -147,7 +148,7 @@ TEST_CASE("idle connections stay open if a child of fork() destroys the pool") {
   auto pool = std::make_unique<Pool>(db.pool(1));
   const auto id = [&]() -> long long {
     const Connection connection = pool->acquire();
-    return on_sqlite3() ? 0 : connection_id(connection.session());
+    return has_server() ? connection_id(connection.session()) : 0;
   };
   const long long before = id();
   CHECK(in_process([&] { pool.reset(); }) == 0);

@@ -10,6 +10,7 @@
 #include <soci/soci.h>
 #include <txinbox/txinbox.hpp>
 
+#include "support/capabilities.hpp"
 #include "support/effects.hpp"
 #include "support/guard_cases.hpp"
 #include "support/outcomes.hpp"
@@ -182,7 +183,7 @@ TEST_CASE("per_connection destroys the object after the failed message of a batc
 }
 
 TEST_CASE("per_connection destroys the object with a lost connection, and the next connection gets a new one" *
-          doctest::skip(on_sqlite3())) {
+          doctest::skip(!has_server())) {
   Kept t;
   Pool pool = t.db.pool(1);
   TxConsumer consumer(pool, "svc");

@@ -8,6 +8,7 @@
 #include <soci/soci.h>
 #include <txinbox/txinbox.hpp>
 
+#include "support/capabilities.hpp"
 #include "support/effects.hpp"
 #include "support/guard_cases.hpp"
 #include "support/thrown.hpp"
@@ -157,7 +158,7 @@ TEST_CASE("an on_connect that leaves a transaction open is refused") {
         }) == "transaction_open");
 }
 
-TEST_CASE("a pool sets its time-outs on each session, also after a reconnect" * doctest::skip(on_sqlite3())) {
+TEST_CASE("a pool sets its time-outs on each session, also after a reconnect" * doctest::skip(!has_server())) {
   EffectDatabase db;
   std::string query =
       "select concat_ws(' ', current_setting('lock_timeout'), current_setting('statement_timeout'), "
@@ -183,7 +184,7 @@ TEST_CASE("a pool sets its time-outs on each session, also after a reconnect" * 
 }
 
 TEST_CASE("the server ends a statement that runs too long, and this error is transient" * doctest::test_suite("timed") *
-          doctest::skip(on_sqlite3() || (on_mysql() && !on_mariadb()))) {  // MySQL ends only read-only SELECTs
+          doctest::skip(!ends_long_statements())) {
   EffectDatabase db;
   Pool pool = db.pool(PoolOptions{.connections = 1, .statement_timeout = std::chrono::seconds(1)});
   TxConsumer consumer(pool, "svc");
@@ -196,7 +197,7 @@ TEST_CASE("the server ends a statement that runs too long, and this error is tra
 }
 
 TEST_CASE("a handler that sends nothing for too long loses its key to another consumer" * doctest::test_suite("timed") *
-          doctest::skip(on_sqlite3())) {
+          doctest::skip(!has_server())) {
   EffectDatabase db;
   Pool silent = db.pool(PoolOptions{.connections = 1, .idle_transaction_timeout = std::chrono::seconds(3)});
   TxConsumer sleeper(silent, "svc", {.retry = {.max_attempts = 1}});

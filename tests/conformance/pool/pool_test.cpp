@@ -12,6 +12,7 @@
 #include <soci/soci.h>
 #include <txinbox/txinbox.hpp>
 
+#include "support/capabilities.hpp"
 #include "support/effects.hpp"
 #include "support/guard_cases.hpp"
 #include "support/outcomes.hpp"
@@ -106,7 +107,7 @@ TEST_CASE("an error names the parameter of the URL that the client library does 
 }
 
 TEST_CASE("a pool does not give out a connection that the server closed while it was idle" *
-          doctest::skip(on_sqlite3())) {
+          doctest::skip(!has_server())) {
   EffectDatabase db;
   Pool pool = db.pool(1);
   const long long before = connection_id(pool.acquire().session());

@@ -16,6 +16,7 @@
 #include <soci/soci.h>
 #include <txinbox/txinbox.hpp>
 
+#include "support/capabilities.hpp"
 #include "support/old_rows.hpp"
 #include "support/outcomes.hpp"
 
@@ -77,7 +78,7 @@ TEST_CASE("concurrent purges remove each row once, and none of them fails or wai
 }
 
 TEST_CASE("a purge skips a row that a consumer holds without a wait, and the next purge removes it" *
-          doctest::skip(on_sqlite3())) {
+          doctest::skip(one_writer())) {
   for (const std::string& hold :
        {two_keys() + "for update", two_keys() + (on_mysql() ? "lock in share mode" : "for share")}) {
     CAPTURE(hold);

@@ -10,6 +10,7 @@
 #include <soci/soci.h>
 #include <txinbox/txinbox.hpp>
 
+#include "support/capabilities.hpp"
 #include "support/old_rows.hpp"
 #include "support/outcomes.hpp"
 #include "support/thrown.hpp"
@@ -233,7 +234,7 @@ TEST_CASE("a purge refuses a session with an open transaction, and does not end 
 TEST_CASE("a purge keeps the settings of the session, and leaves no transaction open") {
   const OldRows db;
   for (const bool autocommit : {true, false}) {
-    if (!autocommit && !on_mysql()) continue;
+    if (!autocommit && !has_autocommit_setting()) continue;
     db.add("svc", 150, 25h);
     const auto session = db.session();
     if (!autocommit) *session << "set autocommit = 0";

@@ -16,6 +16,7 @@
 #include <soci/soci.h>
 #include <txinbox/txinbox.hpp>
 
+#include "support/capabilities.hpp"
 #include "support/eventually.hpp"
 #include "support/old_rows.hpp"
 #include "support/proxy.hpp"
@@ -83,7 +84,7 @@ TEST_CASE("the destructor of a purger does not wait for the interval, and the st
 }
 
 TEST_CASE("the destructor of a purger does not wait for a silent network" * doctest::test_suite("timed") *
-          doctest::skip(on_sqlite3())) {
+          doctest::skip(!has_server())) {
   const TestDatabase db;
   Proxy proxy(db.url());
   Pool pool = open_pool(proxy.url(), {.connect_timeout = 2s, .lock_timeout = 1s, .statement_timeout = 1s});

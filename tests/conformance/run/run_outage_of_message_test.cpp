@@ -12,6 +12,7 @@
 #include <soci/soci.h>
 #include <txinbox/txinbox.hpp>
 
+#include "support/capabilities.hpp"
 #include "support/effects.hpp"
 #include "support/memory_broker.hpp"
 #include "support/run_kit.hpp"
@@ -120,7 +121,7 @@ void fail_as_a_service_does(soci::session& sql) {
 
 // On SQLite, the handler's connection could not be used again after such an error.
 TEST_CASE("a message whose errors look like outages is parked, whatever exception its handler makes of them" *
-          doctest::skip(on_sqlite3())) {
+          doctest::skip(!can_raise_errors())) {
   OutageOfMessage world;
   Pool pool = world.db.pool();
   TxConsumer consumer(pool, "order-service", {.listeners = {on_event(world.observer())}, .max_attempts = 3});
@@ -133,7 +134,7 @@ TEST_CASE("a message whose errors look like outages is parked, whatever exceptio
 }
 
 TEST_CASE("a message whose handler meets a missing table, or ends its connection, is parked while others are consumed" *
-          doctest::skip(on_sqlite3())) {
+          doctest::skip(!has_server())) {
   OutageOfMessage world;
   Pool pool = world.db.pool();
   TxConsumer consumer(pool, "order-service", {.listeners = {on_event(world.observer())}, .max_attempts = 3});

@@ -12,6 +12,7 @@
 
 #include "backend/registry.hpp"
 #include "soci_adapter/soci_connection.hpp"
+#include "support/capabilities.hpp"
 #include "support/schema_tools.hpp"
 
 namespace txinbox::test {
@@ -82,7 +83,7 @@ TEST_CASE("migrate and verify refuse a session that is inside a transaction") {
        {Call([](soci::session& s) { (void)migrate(s); }), Call([](soci::session& s) { verify(s); })}) {
     sql->begin();
     *sql << "create table mine (id integer)";  // this statement commits on MySQL
-    if (on_mysql()) {
+    if (ddl_commits()) {
       sql->begin();
       *sql << "insert into mine values (1)";
     }
@@ -93,13 +94,13 @@ TEST_CASE("migrate and verify refuse a session that is inside a transaction") {
       CHECK(e.code() == ErrorCode::transaction_open);
     }
     sql->rollback();
-    if (on_mysql()) *sql << "drop table mine";
+    if (ddl_commits()) *sql << "drop table mine";
   }
   CHECK(!has_table(db, "txinbox_consumed_message"));
 }
 
 TEST_CASE("a session with autocommit off can migrate, verify and migrate again" *
-          doctest::skip(database() != "mysql")) {
+          doctest::skip(!has_autocommit_setting())) {
   const TestDatabase db(TestDatabase::Tables::none);
   const auto sql = db.session();
   *sql << "set autocommit = 0";
@@ -217,7 +218,7 @@ TEST_CASE("migrate refuses a table with other columns, and creates no other tabl
 }
 
 TEST_CASE("a migration that fails in the middle leaves no tables, and succeeds after the cause is removed" *
-          doctest::skip(database() == "mysql")) {
+          doctest::skip(ddl_commits())) {
   const TestDatabase db(TestDatabase::Tables::none);
   // This object has the name of the second table, so that only the second table cannot be created.
   if (on_sqlite3()) db.run("create table mine (id integer)");
@@ -232,7 +233,7 @@ TEST_CASE("a migration that fails in the middle leaves no tables, and succeeds a
   CHECK(!refusal_by_verify(db));
 }
 
-TEST_CASE("the next migrate completes an interrupted migration" * doctest::skip(database() != "mysql")) {
+TEST_CASE("the next migrate completes an interrupted migration" * doctest::skip(!ddl_commits())) {
   const TestDatabase db(TestDatabase::Tables::none);
   const auto script = all_migrations();
   const auto second_table = script.find("CREATE TABLE IF NOT EXISTS txinbox_schema");
@@ -253,7 +254,7 @@ TEST_CASE("the next migrate completes an interrupted migration" * doctest::skip(
 }
 
 TEST_CASE("a statement of a migration may take longer than statement_timeout" * doctest::test_suite("timed") *
-          doctest::skip(database() != "mysql")) {
+          doctest::skip(!ddl_commits())) {
   const TestDatabase db;
   Pool pool = open_pool(db.url(), {.connections = 1, .statement_timeout = 1s});
   const auto connection = pool.acquire();

@@ -8,6 +8,7 @@
 #include <soci/soci.h>
 #include <txinbox/txinbox.hpp>
 
+#include "support/capabilities.hpp"
 #include "support/effects.hpp"
 #include "support/outcomes.hpp"
 #include "support/prometheus_text.hpp"
@@ -67,7 +68,7 @@ TEST_CASE("a claim that a handler committed itself is counted as torn") {
   CHECK_THROWS((void)consumer.consume({.business_key = "k"}, commits));
   const PrometheusText text(metrics->text());
   // PostgreSQL and SQLite refuse the handler's COMMIT, so no claim is torn there.
-  CHECK(text.value("txinbox_torn_total", {{"consumer", "svc"}}) == (on_mysql() ? 1 : 0));
+  CHECK(text.value("txinbox_torn_total", {{"consumer", "svc"}}) == (pool_refuses_foreign_commit() ? 0 : 1));
   CHECK(text.value("txinbox_messages_total", {{"consumer", "svc"}, {"outcome", "failed"}}) == 1);
 }
 

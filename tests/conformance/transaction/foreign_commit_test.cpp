@@ -9,6 +9,7 @@
 #include <soci/soci.h>
 #include <txinbox/txinbox.hpp>
 
+#include "support/capabilities.hpp"
 #include "support/effects.hpp"
 #include "support/outcomes.hpp"
 #include "support/schema_tools.hpp"
@@ -51,7 +52,7 @@ std::vector<Statements> committing_handlers() {
 }
 
 TEST_CASE("a message whose handler rolls back and then commits SQL of its own is parked" *
-          doctest::skip(on_sqlite3())) {
+          doctest::skip(pool_refuses_every_commit())) {
   for (const Statements& statements : committing_handlers()) {
     CAPTURE(statements.back());
     CAPTURE(statements[statements.size() - 2]);
@@ -68,7 +69,7 @@ TEST_CASE("a message whose handler rolls back and then commits SQL of its own is
   }
 }
 
-TEST_CASE("in a batch, all messages whose handlers had begun are parked" * doctest::skip(on_sqlite3())) {
+TEST_CASE("in a batch, all messages whose handlers had begun are parked" * doctest::skip(pool_refuses_every_commit())) {
   const EffectDatabase db;
   Pool pool = db.pool(1);
   TxConsumer consumer(pool, "svc");

@@ -11,6 +11,7 @@
 #include <txinbox/native.hpp>
 #include <txinbox/txinbox.hpp>
 
+#include "support/capabilities.hpp"
 #include "support/effects.hpp"
 #include "support/guard_cases.hpp"
 #include "support/source_files.hpp"
@@ -141,7 +142,8 @@ TEST_CASE("a handler that loses the transaction is never acknowledged, and the d
   fmt::print("{}", table);
 }
 
-TEST_CASE("the listener gets the event of a torn claim while no connection is held" * doctest::skip(on_postgresql())) {
+TEST_CASE("the listener gets the event of a torn claim while no connection is held" *
+          doctest::skip(refuses_foreign_commit())) {
   // On PostgreSQL no claim is torn.
   EffectDatabase db;
   const auto sql = db.session();
@@ -150,9 +152,10 @@ TEST_CASE("the listener gets the event of a torn claim while no connection is he
   std::vector<std::string> heard;
   const ConsumerOptions options = {.listeners = {on_event([&](const Event& e) {
                                      heard.emplace_back(to_string(e.type));
-                                     if (!on_sqlite3()) auto free = pool.acquire();
+                                     if (!only_pool_refuses_foreign_commit()) auto free = pool.acquire();
                                    })}};
-  TxConsumer consumer = on_sqlite3() ? TxConsumer(*sql, "guard", options) : TxConsumer(pool, "guard", options);
+  TxConsumer consumer =
+      only_pool_refuses_foreign_commit() ? TxConsumer(*sql, "guard", options) : TxConsumer(pool, "guard", options);
   CHECK_THROWS_AS((void)consumer.consume({.business_key = "key"}, [](soci::session& s, Delivery&) { s.commit(); }),
                   Error);
   CHECK(heard == std::vector<std::string>{"torn", "failed"});

@@ -7,6 +7,7 @@
 #include <soci/soci.h>
 #include <txinbox/txinbox.hpp>
 
+#include "support/capabilities.hpp"
 #include "support/effects.hpp"
 #include "support/proxy.hpp"
 #include "support/test_user.hpp"

@@ -12,6 +12,7 @@
 #include <soci/sqlite3/soci-sqlite3.h>
 #include <txinbox/txinbox.hpp>
 
+#include "support/capabilities.hpp"
 #include "support/effects.hpp"
 #include "support/guard_cases.hpp"
 #include "support/thrown.hpp"
@@ -24,7 +25,7 @@ using std::chrono::milliseconds;
 const Message order{.business_key = "order123"};
 
 TEST_CASE("a lost connection of a caller's session is a transient error, and is not reported as an open transaction" *
-          doctest::skip(on_sqlite3())) {
+          doctest::skip(!has_server())) {
   EffectDatabase db;
   const auto sql = db.session();
   TxConsumer consumer(*sql, "svc");
@@ -35,7 +36,7 @@ TEST_CASE("a lost connection of a caller's session is a transient error, and is 
 }
 
 TEST_CASE("after the caller's own deadlock, its session is not reported as inside a transaction" *
-          doctest::skip(!on_mysql())) {
+          doctest::skip(!deadlock_ends_transaction())) {
   EffectDatabase db;
   prepare_guard_case(db);
   const auto sql = db.session();
@@ -53,7 +54,8 @@ TEST_CASE("after the caller's own deadlock, its session is not reported as insid
   CHECK(thrown_by([&] { verify(*sql); }) == "nothing");
 }
 
-TEST_CASE("with autocommit off, a check that fails leaves no transaction open" * doctest::skip(!on_mysql())) {
+TEST_CASE("with autocommit off, a check that fails leaves no transaction open" *
+          doctest::skip(!has_autocommit_setting())) {
   EffectDatabase db;
   const auto sql = db.session();
   *sql << "set autocommit = 0";

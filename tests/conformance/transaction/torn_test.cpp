@@ -11,6 +11,7 @@
 #include <soci/soci.h>
 #include <txinbox/txinbox.hpp>
 
+#include "support/capabilities.hpp"
 #include "support/effects.hpp"
 #include "support/guard_cases.hpp"
 #include "support/late_commit.hpp"
@@ -54,7 +55,7 @@ TEST_CASE("a search for a torn claim that times out leaves no transaction open o
 TEST_CASE(
     "a search for a torn claim that times out leaves no transaction open on a pool's connection, and the next run "
     "repeats the search" *
-    doctest::skip(!on_mysql())) {
+    doctest::skip(pool_refuses_foreign_commit())) {
   EffectDatabase db;
   Pool pool = db.pool(PoolOptions{.connections = 1, .lock_timeout = milliseconds(1000)});
   const auto other = db.session();
@@ -77,7 +78,7 @@ TEST_CASE(
 }
 
 TEST_CASE("a handler's own COMMIT that ends after its connection was lost is not reported as a duplicate" *
-          doctest::skip(on_sqlite3())) {
+          doctest::skip(!has_server())) {
   EffectDatabase db;
   prepare_late_commit(db);
   Pool pool = db.pool(2);
@@ -92,7 +93,7 @@ TEST_CASE("a handler's own COMMIT that ends after its connection was lost is not
     add_effect(s, d);
   });
   CHECK(db.effects() == 1);
-  if (on_postgresql()) {
+  if (refuses_foreign_commit()) {
     CHECK(result.outcome == Outcome::consumed);  // in the second run, because the COMMIT was refused
     return;
   }
@@ -102,7 +103,7 @@ TEST_CASE("a handler's own COMMIT that ends after its connection was lost is not
 }
 
 TEST_CASE("a redelivery while a handler continues after its own COMMIT is not reported as a duplicate" *
-          doctest::skip(on_sqlite3())) {  // SQLite's pools refuse the COMMIT, and have one writer at a time
+          doctest::skip(one_writer())) {  // SQLite's pools refuse the COMMIT, and have one writer at a time
   EffectDatabase db;
   Pool pool = db.pool(2);
   const ConsumerOptions once{.retry = {.max_attempts = 1}, .recent_keys = {.capacity = 10}};
@@ -117,7 +118,7 @@ TEST_CASE("a redelivery while a handler continues after its own COMMIT is not re
           });
         }) == "transaction_lost");
   const Result later = consumer.consume(order, add_effect);
-  if (on_postgresql()) {
+  if (refuses_foreign_commit()) {
     CHECK(meanwhile.outcome == Outcome::consumed);
     CHECK(later.outcome == Outcome::already_consumed);
     CHECK(db.effects() == 1);
@@ -225,7 +226,7 @@ TEST_CASE("a Transaction in which a claim has thrown commits nothing") {
   }
   CHECK(db.effects() == 0);
   CHECK(db.claims() == 0);
-  if (on_sqlite3()) return;  // SQLite has one writer at a time
+  if (one_writer()) return;
   *sql << (on_mysql() ? "set innodb_lock_wait_timeout = 1" : "set lock_timeout = '200ms'");
   const auto other = db.session();
   Transaction first(*other);
@@ -285,7 +286,7 @@ TEST_CASE("the text of transaction_lost says whether the message runs again, and
     }
     return std::string();
   };
-  CHECK(text_of("commit").find(on_postgresql() ? "refused" : "txinbox forget") != std::string::npos);
+  CHECK(text_of("commit").find(refuses_foreign_commit() ? "refused" : "txinbox forget") != std::string::npos);
   CHECK(text_of("rollback").find("runs again") != std::string::npos);
 }
 
