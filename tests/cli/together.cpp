@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "cli/orders.hpp"
+#include "support/capabilities.hpp"
 #include "support/effects.hpp"
 #include "support/proxy.hpp"
 #include "support/source_files.hpp"
@@ -176,7 +177,7 @@ TEST_CASE("a server that sends much data during a batch does not block the batch
   CHECK(counts(ended) == "consumed 1500, already consumed 0, conflicts 0, parked 0, failed 0");
 }
 
-TEST_CASE("a batch of lines takes no more round trips than the docs say" * doctest::skip(on_sqlite3())) {
+TEST_CASE("a batch of lines takes no more round trips than the docs say" * doctest::skip(!has_server())) {
   const Orders orders;
   const std::string server = on_postgresql()                ? "PostgreSQL"
                              : EffectDatabase().is_galera() ? "MariaDB with Galera"
@@ -199,7 +200,7 @@ TEST_CASE("a batch of lines takes no more round trips than the docs say" * docte
 }
 
 TEST_CASE("a connection that is lost while a batch is sent loses no line, and doubles none" *
-          doctest::skip(on_sqlite3())) {
+          doctest::skip(!has_server())) {
   std::string input;
   for (int i = 0; i < 300; ++i) input += Orders::line(i);
   int lost = 0;

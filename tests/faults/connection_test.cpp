@@ -6,6 +6,7 @@
 #include <doctest/doctest.h>
 
 #include "faults/exchange.hpp"
+#include "support/capabilities.hpp"
 #include "support/long_run.hpp"
 
 namespace txinbox::test {
@@ -34,7 +35,7 @@ void at_every_point(From from, Grains grains, const Try& try_one) {
 
 }  // namespace
 
-TEST_CASE("a connection cut after any number of packets loses and doubles nothing" * doctest::skip(on_sqlite3())) {
+TEST_CASE("a connection cut after any number of packets loses and doubles nothing" * doctest::skip(!has_server())) {
   at_every_point(From::delivering, {Grain::packet, Grain::half_packet},
                  [](const FaultDatabase&, FaultProxy&, Exchange& exchange, const FaultPoint& point) {
                    exchange.try_fault("connection cut", point, Fault::cut);
@@ -43,7 +44,7 @@ TEST_CASE("a connection cut after any number of packets loses and doubles nothin
 
 // The row of a lost commit is too old when the delivery runs again. It is still this delivery's own row.
 TEST_CASE("a connection cut after any number of packets doubles nothing within a delivery, however short valid_for is" *
-          doctest::skip(on_sqlite3())) {
+          doctest::skip(!has_server())) {
   const FaultDatabase db;
   FaultProxy proxy(db.url(), on_mysql());
   for (const Subject& subject : subjects()) {
@@ -56,21 +57,21 @@ TEST_CASE("a connection cut after any number of packets doubles nothing within a
   }
 }
 
-TEST_CASE("a connection cut while it is made loses and doubles nothing" * doctest::skip(on_sqlite3())) {
+TEST_CASE("a connection cut while it is made loses and doubles nothing" * doctest::skip(!has_server())) {
   at_every_point(From::connecting, {Grain::turn, Grain::packet},
                  [](const FaultDatabase&, FaultProxy&, Exchange& exchange, const FaultPoint& point) {
                    exchange.try_fault("connection cut, from its first byte on", point, Fault::cut);
                  });
 }
 
-TEST_CASE("a process killed at any packet loses and doubles nothing" * doctest::skip(on_sqlite3())) {
+TEST_CASE("a process killed at any packet loses and doubles nothing" * doctest::skip(!has_server())) {
   at_every_point(From::delivering, {Grain::packet, Grain::half_packet},
                  [](const FaultDatabase&, FaultProxy&, Exchange& exchange, const FaultPoint& point) {
                    exchange.try_kill("process killed", point);
                  });
 }
 
-TEST_CASE("a session ended by the server at any packet loses and doubles nothing" * doctest::skip(on_sqlite3())) {
+TEST_CASE("a session ended by the server at any packet loses and doubles nothing" * doctest::skip(!has_server())) {
   at_every_point(From::delivering, {Grain::turn, Grain::packet},
                  [](const FaultDatabase& db, FaultProxy& proxy, Exchange& exchange, const FaultPoint& point) {
                    exchange.try_fault("session ended by the server", point, Fault::run,
@@ -78,7 +79,8 @@ TEST_CASE("a session ended by the server at any packet loses and doubles nothing
                  });
 }
 
-TEST_CASE("a statement cancelled by the server at any packet loses and doubles nothing" * doctest::skip(on_sqlite3())) {
+TEST_CASE("a statement cancelled by the server at any packet loses and doubles nothing" *
+          doctest::skip(!has_server())) {
   at_every_point(From::delivering, {Grain::turn, Grain::packet},
                  [](const FaultDatabase& db, FaultProxy& proxy, Exchange& exchange, const FaultPoint& point) {
                    exchange.try_fault("statement cancelled by the server", point, Fault::run,

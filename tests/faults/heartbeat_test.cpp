@@ -13,6 +13,7 @@
 
 #include "faults/exchange.hpp"
 #include "faults/fault_table.hpp"
+#include "support/capabilities.hpp"
 
 namespace txinbox::test {
 namespace {
@@ -83,7 +84,7 @@ class Beating {
 }  // namespace
 
 TEST_CASE("a heartbeat whose connection fails at any packet beats again, and the lease is kept" *
-          doctest::skip(on_sqlite3())) {
+          doctest::skip(!has_server())) {
   const FaultDatabase db;
   Beating beating(db);
   const auto points = beating.points();

@@ -8,6 +8,7 @@
 #include "faults/exchange.hpp"
 #include "faults/fault_table.hpp"
 #include "faults/misbehaving_handler.hpp"
+#include "support/capabilities.hpp"
 #include "support/child_process.hpp"
 #include "support/long_run.hpp"
 
@@ -118,7 +119,7 @@ void for_each_trial(Of of, const Try& try_one) {
 }  // namespace
 
 TEST_CASE("a handler that misbehaves at any place leaves what docs/reference/guard.md says" *
-          doctest::skip(on_sqlite3())) {
+          doctest::skip(!has_server())) {
   for_each_trial(Of::every_subject, [](Trial& trial, const Subject& subject, const GuardCase& each) {
     for (std::size_t message = 0; message < subject.messages; ++message) {
       for (int rows_before = 0; rows_before <= 2; ++rows_before) {
@@ -131,7 +132,7 @@ TEST_CASE("a handler that misbehaves at any place leaves what docs/reference/gua
 }
 
 TEST_CASE("a handler that misbehaves before the connection is cut leaves what docs/reference/guard.md says" *
-          doctest::test_suite("two_faults") * doctest::skip(on_sqlite3())) {
+          doctest::test_suite("two_faults") * doctest::skip(!has_server())) {
   for_each_trial(Of::first_unless_long, [](Trial& trial, const Subject& subject, const GuardCase& each) {
     const MisbehavingHandler handler(subject, each, subject.messages / 2, 1);
     for (const FaultPoint& point : trial.points(handler)) {
@@ -141,7 +142,7 @@ TEST_CASE("a handler that misbehaves before the connection is cut leaves what do
 }
 
 TEST_CASE("a handler that misbehaves before the server ends the session leaves what docs/reference/guard.md says" *
-          doctest::test_suite("two_faults") * doctest::skip(on_sqlite3() || !long_run())) {
+          doctest::test_suite("two_faults") * doctest::skip(!has_server() || !long_run())) {
   for_each_trial(Of::first_unless_long, [](Trial& trial, const Subject& subject, const GuardCase& each) {
     const MisbehavingHandler handler(subject, each, subject.messages / 2, 1);
     for (const FaultPoint& point : trial.points(handler)) {
@@ -151,7 +152,7 @@ TEST_CASE("a handler that misbehaves before the server ends the session leaves w
 }
 
 TEST_CASE("a handler that misbehaves before the process is killed leaves what docs/reference/guard.md says" *
-          doctest::test_suite("two_faults") * doctest::skip(on_sqlite3())) {
+          doctest::test_suite("two_faults") * doctest::skip(!has_server())) {
   for_each_trial(Of::first_unless_long, [](Trial& trial, const Subject& subject, const GuardCase& each) {
     const MisbehavingHandler handler(subject, each, subject.messages / 2, 1);
     for (const FaultPoint& point : trial.points(handler)) trial.with_kill(handler, point);

@@ -11,6 +11,7 @@
 #include "faults/broker.hpp"
 #include "faults/fault_proxy.hpp"
 #include "faults/fault_table.hpp"
+#include "support/capabilities.hpp"
 
 namespace txinbox::test {
 namespace {
@@ -81,7 +82,7 @@ class Stall {
 
 }  // namespace
 
-TEST_CASE("a connection that becomes silent at any step loses and doubles nothing" * doctest::skip(on_sqlite3())) {
+TEST_CASE("a connection that becomes silent at any step loses and doubles nothing" * doctest::skip(!has_server())) {
   const FaultDatabase db;
   int number = 0;
   for (const Subject& subject : subjects()) {

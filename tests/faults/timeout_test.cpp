@@ -13,6 +13,7 @@
 
 #include "faults/broker.hpp"
 #include "faults/fault_table.hpp"
+#include "support/capabilities.hpp"
 
 namespace txinbox::test {
 namespace {
@@ -64,7 +65,7 @@ void wait_in_vain(const std::string& kind, const Subject& subject, Waits waits, 
 
 }  // namespace
 
-TEST_CASE("a statement that waits until its time is over loses and doubles nothing" * doctest::skip(on_sqlite3())) {
+TEST_CASE("a statement that waits until its time is over loses and doubles nothing" * doctest::skip(!has_server())) {
   std::vector<std::thread> cases;  // they run at the same time, because they only wait
   const auto with_both_waits = [&](const std::string& what, const Subject& subject, const Hold& hold) {
     cases.emplace_back([what, &subject, hold] {

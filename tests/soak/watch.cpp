@@ -7,6 +7,7 @@
 
 #include <unistd.h>
 
+#include "support/capabilities.hpp"
 #include "support/mysql_sessions.hpp"
 
 namespace txinbox::soak {
@@ -20,7 +21,7 @@ double resident_memory() {
 }
 
 long connections(const Shared& shared) {
-  if (test::on_sqlite3()) return 0;
+  if (!test::has_server()) return 0;
   if (test::on_mysql()) {
     return shared.db.number("select count(*) from " + test::processlist() + " where db = database()");
   }
@@ -29,7 +30,7 @@ long connections(const Shared& shared) {
 
 // PostgreSQL reports only the session that asks. MariaDB reports the whole server.
 long statements(Shared& shared) {
-  if (test::on_sqlite3()) return 0;
+  if (!test::has_server()) return 0;
   const auto connection = shared.pool.acquire();
   if (test::on_postgresql()) {
     long long count = 0;

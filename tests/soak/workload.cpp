@@ -10,13 +10,15 @@
 #include <txinbox/schema.hpp>
 #include <txinbox/transaction.hpp>
 
+#include "support/capabilities.hpp"
+
 namespace txinbox::soak {
 namespace {
 
 using test::add_effect;
+using test::has_server;
 using test::on_mysql;
 using test::on_postgresql;
-using test::on_sqlite3;
 
 constexpr std::size_t batch_size = 20;
 
@@ -237,7 +239,7 @@ void Worker::fail_prepared() {
 void Worker::lose_connection() {
   deliver(shared_.consumer, new_message(), [this](soci::session& sql, Delivery& delivery) {
     add_prepared(sql, delivery);
-    if (delivery.attempt() > 1 || on_sqlite3()) return;
+    if (delivery.attempt() > 1 || !has_server()) return;
     ++shared_.lost;
     kill_own_connection(sql);
   });
