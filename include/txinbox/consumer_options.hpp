@@ -54,7 +54,8 @@ struct ConsumerOptions {
   /// without an error. Zero: it does not wait. It holds no connection while it waits.
   ///
   /// None, the default: a `TxConsumer` waits in the database, at most the pool's `lock_timeout`, and then tries again
-  /// as `retry` says. A batch always waits in this way. A `LeaseConsumer` does not wait.
+  /// as `retry` says. A batch always waits in this way. A `LeaseConsumer` does not wait. In one rare case,
+  /// `in_progress` comes without this option, too: see `Outcome::in_progress`.
   ///
   /// With a `TxConsumer`, it limits only the wait for the key, not the waits for the handler's own locks. If the other
   /// delivery uses the same consumer object, `consume` finds it at once, in memory. Otherwise a claim that does not

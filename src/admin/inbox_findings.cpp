@@ -46,10 +46,11 @@ class Reader {
     for (const Row& row : backend::query(
              sql_,
              fmt::format("SELECT consumer, state, count(*), {}, sum(CASE WHEN {} THEN 1 ELSE 0 END), {} FROM {} WHERE "
-                         "state IN ('consuming', 'parked', 'torn') GROUP BY consumer, state ORDER BY consumer, state",
+                         "state IN ('consuming', 'parked', 'torn') AND (state <> 'torn' OR lease_expires_at IS NULL OR "
+                         "lease_expires_at <= {}) GROUP BY consumer, state ORDER BY consumer, state",
                          dialect_.utc_text("min(consumed_at)"), expired,
                          dialect_.utc_text(fmt::format("min(CASE WHEN {} THEN lease_expires_at END)", expired)),
-                         table()),
+                         table(), dialect_.now()),
              6)) {
       const std::string consumer = row[0].value_or("");
       const std::string state = row[1].value_or("");

@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <typeinfo>
+#include <utility>
 
 #include <txinbox/error.hpp>
 #include <txinbox/result.hpp>
@@ -33,8 +34,9 @@ Failure::Failure(std::exception_ptr error) noexcept : error_(std::move(error)) {
   } catch (const std::bad_alloc&) {
     is_of_environment_ = true;
   } catch (...) {
-    database_ = backend::current_database_error();
-    if (!database_) return;
+    auto found = backend::current_database_error();
+    if (!found) return;
+    database_ = std::make_shared<const backend::DatabaseErrorCode>(std::move(*found));
     class_ = database_->error_class();
     is_transient_ = backend::is_transient(class_);
     is_of_environment_ = class_ == backend::ErrorClass::environment;

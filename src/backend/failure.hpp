@@ -1,6 +1,7 @@
 #pragma once
 
 #include <exception>
+#include <memory>
 #include <optional>
 
 #include <txinbox/error.hpp>
@@ -30,10 +31,10 @@ class Failure {
   bool is(ErrorCode code) const noexcept { return code_ == code; }
 
   /// Whether the exception is a database error of any class.
-  bool is_of_database() const noexcept { return database_.has_value(); }
+  bool is_of_database() const noexcept { return database_ != nullptr; }
 
-  /// The database error; none for another exception.
-  const std::optional<backend::DatabaseErrorCode>& database() const noexcept { return database_; }
+  /// The database error; null for another exception.
+  const std::shared_ptr<const backend::DatabaseErrorCode>& database() const noexcept { return database_; }
 
   /// The class of a database error. It is `other` if the exception is not a database error.
   backend::ErrorClass error_class() const noexcept { return class_; }
@@ -62,7 +63,7 @@ class Failure {
  private:
   std::exception_ptr error_;
   std::optional<ErrorCode> code_;
-  std::optional<backend::DatabaseErrorCode> database_;
+  std::shared_ptr<const backend::DatabaseErrorCode> database_;  ///< Shared, so that a copy needs no memory.
   backend::ErrorClass class_ = backend::ErrorClass::other;
   bool is_transient_ = false;
   bool is_of_environment_ = false;

@@ -21,7 +21,7 @@ namespace {
 /// Whether a transient error comes from other transactions that want the same rows. Then fewer messages in one
 /// transaction can help. They cannot help if no connection is free, or if the database is unavailable.
 bool is_contention(const Failure& failure) noexcept {
-  return failure.is_of_database() && !failure.is_fatal_to_session();
+  return !failure.is(ErrorCode::acquire_timeout) && !failure.is_fatal_to_session();
 }
 
 /// Returns the error to report for a torn claim: the handler's own error, or else transaction_lost.
@@ -122,6 +122,7 @@ BatchDelivery::RunOutcome BatchDelivery::run(const Part& part) {
   }
   end_scope(context_.options.listeners, attempt, outcome.failure.error());
   // Notify the listeners only now: one may need the session that was given back.
+  context_.notify_backlog();
   fail_torn_items(outcome.failed_item);
   // Without savepoints it is not certain which handler has lost the transaction.
   if (outcome.failed_item && use_savepoints_ && !outcome.failed_item->item->result) {

@@ -34,6 +34,10 @@ bool ConsumerContext::can_go_on_after(const Failure& failure) const noexcept {
   return source.reconnects() || !failure.is_fatal_to_session();
 }
 
+void ConsumerContext::notify_backlog() noexcept {
+  for (const std::string& key : backlog.take_torn()) notify({.type = EventType::torn, .business_key = key});
+}
+
 bool ConsumerContext::record_failure(const Message& message, const Failure& failure, bool& parked) noexcept {
   if (!counts(failure)) return false;
   try {

@@ -37,6 +37,10 @@ struct ConsumerContext : ConsumerPolicy {
   /// Whether the source can give a usable session for another run after this error.
   bool can_go_on_after(const Failure&) const noexcept;
 
+  /// Sends the events of the claims of earlier calls that this call has marked as torn. Call it without a session: a
+  /// listener may need one.
+  void notify_backlog() noexcept;
+
   /// Counts a failed delivery. Parks its message if it was rejected or has failed too often.
   ///
   /// Returns false if the failure was not counted. Its own errors are ignored: the caller reports the handler's error.

@@ -245,6 +245,7 @@ void SingleDelivery::record_torn() {
 
 /// Notifies the listeners. Call it after the session was given back: a listener may need a session.
 void SingleDelivery::notify_if_torn() noexcept {
+  context_.notify_backlog();
   if (!torn_ || torn_notified_) return;
   torn_notified_ = true;
   notify({.type = EventType::torn});

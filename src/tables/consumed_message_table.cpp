@@ -20,6 +20,14 @@ std::string ConsumedMessageTable::is_claim(std::string_view consumer, std::strin
                      sql.token(token));
 }
 
+bool ConsumedMessageTable::has_claim(std::string_view consumer, std::string_view business_key,
+                                     const Token& token) const {
+  return !session_
+              .read(fmt::format("SELECT 1 FROM {} WHERE {} LIMIT 1", table(), is_claim(consumer, business_key, token)),
+                    1)
+              .empty();
+}
+
 bool ConsumedMessageTable::delete_claim(std::string_view consumer, std::string_view business_key,
                                         const Token& token) const {
   return session_.change(fmt::format("DELETE FROM {} WHERE {}", table(), is_claim(consumer, business_key, token))) > 0;

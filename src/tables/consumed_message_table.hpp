@@ -18,7 +18,10 @@ class ConsumedMessageTable {
  public:
   explicit ConsumedMessageTable(backend::Session& session) : session_(session) {}
 
-  /// Deletes the claim that was inserted with this token. Returns false if it is not there.
+  /// Whether the claim that was inserted with this token is there, as far as this session sees. It waits for no lock.
+  bool has_claim(std::string_view consumer, std::string_view business_key, const Token&) const;
+
+  /// Deletes that claim. Returns false if it is not there.
   bool delete_claim(std::string_view consumer, std::string_view business_key, const Token&) const;
 
   /// Marks that claim torn. Returns false if it is not there.

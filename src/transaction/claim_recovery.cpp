@@ -125,6 +125,23 @@ void ClaimRecovery::add_torn(std::string_view business_key) {
   torn_.emplace_back(business_key);
 }
 
+void ClaimRecovery::resolve_visible(backend::Session& session) {
+  const ConsumedMessageTable table(session);
+  for (Run& run : unconfirmed_) {
+    try {
+      session.catch_up();
+      // As in `resolve`: without the first claim there is none, unless an earlier attempt may have deleted it.
+      const std::span<const InsertedClaim> searched(run.claims.data(), run.reply_lost ? run.claims.size() : 1);
+      const bool is_visible = std::ranges::any_of(searched, [&](const InsertedClaim& claim) {
+        return table.has_claim(claim.consumer, claim.business_key, claim.token);
+      });
+      if (is_visible) resolve(session, run);
+    } catch (const DatabaseError&) {  // NOLINT(bugprone-empty-catch): documented
+    }
+  }
+  std::erase_if(unconfirmed_, [](const Run& run) { return run.found; });
+}
+
 bool ClaimRecovery::is_undecided(const Run& run) noexcept {
   return std::ranges::any_of(run.claims, &InsertedClaim::undecided);
 }

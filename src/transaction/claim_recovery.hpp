@@ -63,6 +63,10 @@ class ClaimRecovery {
   /// Whether a run that is not resolved has undecided claims.
   bool has_undecided() const noexcept { return std::ranges::any_of(unconfirmed_, &ClaimRecovery::is_undecided); }
 
+  /// As `resolve`, but first looks for the claims of each run with a read, which waits for no lock. A run without a
+  /// visible claim stays unresolved, and so does a run that meets an error of the database.
+  void resolve_visible(backend::Session&);
+
   /// Takes over the runs of `other` that are not resolved and have undecided claims.
   void adopt_undecided(ClaimRecovery& other);
 

@@ -253,7 +253,7 @@ void GuardedTransaction::roll_back() noexcept {
   unconfirmed_claims_ = std::move(claims_);
 }
 
-Failure GuardedTransaction::explain(Failure failure) const noexcept {
+Failure GuardedTransaction::explain(const Failure& failure) const noexcept {
   const bool refused =
       is_refused_commit(session_, failure) || (failure.error_class() == backend::ErrorClass::read_only && guard_lost_);
   return refused ? Failure(std::make_exception_ptr(transaction_lost(false))) : failure;

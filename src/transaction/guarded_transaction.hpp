@@ -125,7 +125,7 @@ class GuardedTransaction {
   ///
   /// It is transaction_lost if the database refused a statement only because the handler had ended the transaction, or
   /// had tried to. Otherwise it is the same failure.
-  Failure explain(Failure) const noexcept;
+  Failure explain(const Failure&) const noexcept;
 
   /// Whether COMMIT was sent without a clear reply, so that it may have taken effect.
   bool commit_in_doubt() const noexcept { return state_ == State::in_doubt; }

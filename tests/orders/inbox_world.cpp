@@ -73,7 +73,7 @@ std::string InboxWorld::run(std::vector<SqlTwistAt> twists) {
   database_.start(std::move(twists));
   const auto is_done = [&] { return std::ranges::all_of(sent_, &Sent::done); };
   for (std::size_t round = 0; round < most_rounds && !is_done(); ++round) {
-    if (round > processes_.size()) {  // a minute later, nobody can remove these claims any more
+    if (round > processes_.size()) {  // as if a minute had passed: other deliveries do not wait any more
       database_.change("UPDATE txinbox_consumed_message SET lease_expires_at = '2020-01-01' WHERE state = 'torn'");
     }
     deliver(processes_.at(round % processes_.size()));

@@ -29,6 +29,9 @@ namespace {
 /// How much time of the processor a world may take, in seconds. A world in which no thread can go on ends at once.
 constexpr rlim_t longest_world = 120;
 
+/// How long a world may take in real time, in seconds. A run at a low priority needs much more time than its worlds.
+constexpr unsigned longest_wait = 1800;
+
 void write_all(int file, std::string_view text) {
   while (!text.empty()) {
     const ssize_t written = ::write(file, text.data(), text.size());
@@ -46,6 +49,7 @@ void write_all(int file, std::string_view text) {
                       &processors);  // only one thread runs at a time: it is faster on one of them
   const rlimit time_of_processor{.rlim_cur = longest_world, .rlim_max = longest_world + 1};
   ::setrlimit(RLIMIT_CPU, &time_of_processor);
+  ::alarm(longest_wait);
   // One heap that gives nothing back: only one thread runs at a time, and the world ends soon.
   ::mallopt(M_ARENA_MAX, 1);
   ::mallopt(M_TRIM_THRESHOLD, std::numeric_limits<int>::max());
@@ -78,8 +82,9 @@ Report read_report(const std::string& text, int status) {
   if (is_read && WIFEXITED(status) && WEXITSTATUS(status) == 0) {
     report.problem = text.substr(end_of_line + 1, size);
     report.story = text.substr(end_of_line + 1 + size + 1);
-  } else if (WIFSIGNALED(status) && WTERMSIG(status) == SIGXCPU) {
-    report.problem = fmt::format("the world has not ended within {} s of processor time", longest_world);
+  } else if (WIFSIGNALED(status) && (WTERMSIG(status) == SIGXCPU || WTERMSIG(status) == SIGALRM)) {
+    report.problem =
+        fmt::format("the world has not ended within {} s of processor time, or {} s", longest_world, longest_wait);
   } else {
     report.problem = fmt::format("the simulator has crashed ({})",
                                  WIFSIGNALED(status) ? ::strsignal(WTERMSIG(status)) : "exit status");

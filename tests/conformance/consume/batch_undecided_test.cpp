@@ -32,41 +32,53 @@ long long undecided(const TestDatabase& db) {
   return db.number("select count(*) from txinbox_consumed_message where lease_expires_at is not null");
 }
 
+/// With `takes_over`, the keys have rows that are older than the `valid_for` of the messages.
+void deliver_during_tear(OnFailure on_failure, bool takes_over) {
+  CAPTURE(takes_over);
+  const EffectDatabase db;
+  Pool pool = db.pool(1);
+  Pool other_pool = db.pool(1);
+  const auto own = db.session();
+  TxConsumer consumer = only_pool_refuses_foreign_commit() ? TxConsumer(*own, "svc") : TxConsumer(pool, "svc");
+  std::vector<Message> messages = batch;
+  if (takes_over) {
+    (void)consumer.consume_batch(batch, [](soci::session&, Delivery&) {});
+    make_older(db, "1 = 1", 1h);
+    for (Message& each : messages) each.valid_for = 60s;
+  }
+  std::vector<Result> alone;
+  std::vector<Result> together;
+  const auto deliver_elsewhere = [&] {
+    TxConsumer elsewhere(other_pool, "svc");
+    for (const Message& each : messages) alone.push_back(elsewhere.consume(each, must_not_run));
+    together = elsewhere.consume_batch(messages, must_not_run, on_failure);
+  };
+  const auto results = consumer.consume_batch(
+      messages,
+      [&](soci::session& sql, Delivery& d) {
+        add_effect(sql, d);
+        if (d.message().business_key != "tears") return;
+        sql.commit();
+        std::thread(deliver_elsewhere).join();
+        throw std::runtime_error("thrown after the commit");
+      },
+      OnFailure::skip);
+  CHECK(outcomes(alone) == Outcomes(5, in_progress));
+  for (const Result& each : alone) CHECK(each.retry_after == 0ms);
+  CHECK(outcomes(together) == (on_failure == OnFailure::skip
+                                   ? Outcomes(5, in_progress)
+                                   : Outcomes{in_progress, not_run, not_run, not_run, not_run}));
+  CHECK(outcomes(results) == Outcomes{failed, failed, failed, consumed, consumed});
+  CHECK(undecided(db) == 0);
+  TxConsumer later(other_pool, "svc");
+  CHECK(outcomes(later.consume_batch(messages, must_not_run, OnFailure::skip)) ==
+        Outcomes{parked, parked, parked, duplicate, duplicate});
+}
+
 TEST_CASE("until txinbox has removed the claims that a handler has committed, their messages are in progress" *
           doctest::skip(refuses_foreign_commit())) {
   for (const OnFailure on_failure : {OnFailure::stop, OnFailure::skip}) {
-    const EffectDatabase db;
-    Pool pool = db.pool(1);
-    Pool other_pool = db.pool(1);
-    const auto own = db.session();
-    TxConsumer consumer = only_pool_refuses_foreign_commit() ? TxConsumer(*own, "svc") : TxConsumer(pool, "svc");
-    std::vector<Result> alone;
-    std::vector<Result> together;
-    const auto deliver_elsewhere = [&] {
-      TxConsumer elsewhere(other_pool, "svc");
-      for (const Message& each : batch) alone.push_back(elsewhere.consume(each, must_not_run));
-      together = elsewhere.consume_batch(batch, must_not_run, on_failure);
-    };
-    const auto results = consumer.consume_batch(
-        batch,
-        [&](soci::session& sql, Delivery& d) {
-          add_effect(sql, d);
-          if (d.message().business_key != "tears") return;
-          sql.commit();
-          std::thread(deliver_elsewhere).join();
-          throw std::runtime_error("thrown after the commit");
-        },
-        OnFailure::skip);
-    CHECK(outcomes(alone) == Outcomes(5, in_progress));
-    for (const Result& each : alone) CHECK(each.retry_after == 0ms);
-    CHECK(outcomes(together) == (on_failure == OnFailure::skip
-                                     ? Outcomes(5, in_progress)
-                                     : Outcomes{in_progress, not_run, not_run, not_run, not_run}));
-    CHECK(outcomes(results) == Outcomes{failed, failed, failed, consumed, consumed});
-    CHECK(undecided(db) == 0);
-    TxConsumer later(other_pool, "svc");
-    CHECK(outcomes(later.consume_batch(batch, must_not_run, OnFailure::skip)) ==
-          Outcomes{parked, parked, parked, duplicate, duplicate});
+    for (const bool takes_over : {false, true}) deliver_during_tear(on_failure, takes_over);
   }
 }
 

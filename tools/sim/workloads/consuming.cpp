@@ -163,15 +163,18 @@ void Consuming::hurt_batch_of(::sqlite3* connection) {
   for (const Values& each : claims) {
     const std::string& key = each[0].bytes;
     sent_.at(key).is_claim_committed = true;
-    const auto [claim, is_own] = committed_claims_.emplace(each[1].bytes, threads().current_process_ptr());
+    const auto claim = committed_claims_.emplace(each[1].bytes, threads().current_process_ptr()).first;
+    const bool is_own = claim->second.get() == &threads().current_process();
     if (is_own) world_.story.tell(key, "{} commits the claim of {} in a handler", claim->second->name(), key);
   }
 }
 
 /// Whether the key has a claim that a handler has committed, and the service ended before it could remove the claim.
 bool Consuming::has_abandoned_claim(const std::string& key) const {
-  for (const Values& row : world_.server.query(fmt::format(
-           "SELECT attempt_token FROM txinbox_consumed_message WHERE business_key = '{}' AND state = 'torn'", key))) {
+  for (const Values& row :
+       world_.server.query(fmt::format("SELECT attempt_token FROM txinbox_consumed_message WHERE consumer = 'svc' AND "
+                                       "business_key = '{}' AND state = 'torn'",
+                                       key))) {
     const auto claim = committed_claims_.find(row.front().bytes);
     if (claim == committed_claims_.end()) return false;
     return claim->second->is_killed() || threads().has_ended(*claim->second);
