@@ -147,9 +147,9 @@ std::string description_of(const backend::DatabaseErrorCode& error) {
 
 std::string error_class(const std::exception_ptr& error) {
   if (!error) return {};
-  if (const auto found = detail::Failure(error).database()) {
-    const backend::ErrorClass what = found->error_class();
-    return backend::is_transient(what) ? std::string(backend::to_string(what)) : code_text(*found);
+  if (const detail::Failure failure(error); failure.is_of_database()) {
+    return failure.is_transient() ? std::string(backend::to_string(failure.error_class()))
+                                  : code_text(*failure.database());
   }
   try {
     std::rethrow_exception(error);

@@ -20,10 +20,13 @@ namespace detail {
 /// Without an exception, each question is answered with false or `other`.
 class Failure {
  public:
+  Failure() noexcept = default;  ///< No exception: nothing has failed.
   explicit Failure(std::exception_ptr) noexcept;
 
   /// The failure of the exception that is being handled. Call it in a catch block.
   static Failure current() noexcept { return Failure(std::current_exception()); }
+
+  explicit operator bool() const noexcept { return error_ != nullptr; }
 
   const std::exception_ptr& error() const noexcept { return error_; }
 

@@ -24,10 +24,10 @@ bool is_contention(const Failure& failure) noexcept {
   return !failure.is(ErrorCode::acquire_timeout) && !failure.is_fatal_to_session();
 }
 
-/// Returns the error to report for a torn claim: the handler's own error, or else transaction_lost.
-std::exception_ptr error_of_torn_claim(std::exception_ptr error) noexcept {
-  if (error && !Failure(error).is(ErrorCode::transaction_lost) && !postponed_by(error)) return error;
-  return std::make_exception_ptr(transaction_lost(true));
+/// Returns the failure to report for a torn claim: the handler's own error, or else transaction_lost.
+Failure failure_of_torn_claim(const Failure& failure) noexcept {
+  if (failure && !failure.is(ErrorCode::transaction_lost) && !postponed_by(failure.error())) return failure;
+  return Failure(std::make_exception_ptr(transaction_lost(true)));
 }
 
 }  // namespace
@@ -55,11 +55,11 @@ std::vector<Result> BatchDelivery::consume_in_scope() {
     prepare_items();
     for (Part part = next_part(); !part.empty(); part = next_part()) {
       const RunOutcome outcome = run(part);
-      if (!outcome.failure.error() && outcome.end == BatchRun::End::committed) {
+      if (!outcome.failure && outcome.end == BatchRun::End::committed) {
         after_commit(part);
       } else if (progress_) {
         schedule_.start_over();
-      } else if (outcome.failure.error()) {
+      } else if (outcome.failure) {
         after_failure(part, outcome.failure);
       } else {
         prepare_rerun(part);
@@ -86,7 +86,7 @@ void BatchDelivery::prepare_items() {
     try {
       check_message(message);
     } catch (...) {
-      fail(item, std::current_exception());
+      fail(item, Failure::current());
       continue;
     }
     if (message.valid_for.count() == 0 && context_.recent.knows(message.business_key, item.hash.bytes(), losses)) {
@@ -126,7 +126,7 @@ BatchDelivery::RunOutcome BatchDelivery::run(const Part& part) {
   fail_torn_items(outcome.failed_item);
   // Without savepoints it is not certain which handler has lost the transaction.
   if (outcome.failed_item && use_savepoints_ && !outcome.failed_item->item->result) {
-    fail(*outcome.failed_item->item, outcome.failed_item->error);
+    fail(*outcome.failed_item->item, outcome.failed_item->failure);
   }
   return outcome;
 }
@@ -148,7 +148,7 @@ BatchDelivery::RunOutcome BatchDelivery::run_on(SessionHandle& session, const Pa
     return outcome;
   }
   if (outcome.end == BatchRun::End::run_again) {
-    (void)recovery_.abort_and_resolve(transaction, session, Failure(nullptr));
+    (void)recovery_.abort_and_resolve(transaction, session, Failure());
     if (run.item_in_progress() != nullptr) end_ = run.item_in_progress()->index + 1;
     part_size_ = std::min(part_size_, run.most_items());
     progress_ = progress_ || run.has_new_refusal();
@@ -167,7 +167,7 @@ void BatchDelivery::fail_torn_items(const std::optional<FailedItem>& failed) {
     const auto torn = std::ranges::find_if(
         items_, [&](const BatchItem& item) { return !item.result && item.message->business_key == key; });
     if (torn != items_.end()) {
-      fail(*torn, error_of_torn_claim(failed && &*torn == failed->item ? failed->error : nullptr));
+      fail(*torn, failure_of_torn_claim(failed && &*torn == failed->item ? failed->failure : Failure()));
     }
     context_.notify({.type = EventType::torn, .business_key = key, .duration = schedule_.elapsed()});
   }
@@ -199,7 +199,7 @@ void BatchDelivery::after_failure(const Part& part, const Failure& failure) {
   } else if (!use_savepoints_ && savepoints_help(part, failure)) {
     use_savepoints_ = true;
   } else if (part.size() == 1) {
-    fail(*part.front(), failure.error());
+    fail(*part.front(), failure);
   } else {  // the commit or the handler for all messages failed: smaller parts show which message causes it
     part_size_ = (part.size() + 1) / 2;
   }
@@ -211,7 +211,7 @@ void BatchDelivery::prepare_rerun(const Part& part) {
   if (end_ <= part.back()->index || part_size_ < part.size()) return;
   const auto backoff = schedule_.next_backoff();
   if (schedule_.may_retry(backoff) && schedule_.wait(backoff, context_.options.stop)) return;
-  fail(*part.front(), error_of_torn_claim(nullptr));
+  fail(*part.front(), failure_of_torn_claim(Failure()));
   finished_ = true;
 }
 
@@ -237,7 +237,7 @@ void BatchDelivery::after_transient_error(const Part& part, const Failure& failu
     }
   }
   if (!session_borrowed_) failure.rethrow();
-  fail(*part.front(), failure.error());
+  fail(*part.front(), failure);
   schedule_.start_over();
   // If only one message met contention, the others may succeed: they need other rows.
   finished_ = part.size() > 1 || !contention || !schedule_.has_time() || is_finished();
@@ -245,9 +245,9 @@ void BatchDelivery::after_transient_error(const Part& part, const Failure& failu
 
 /// Gives the message the result of its error. With `OnFailure::stop`, or after an error of the environment, later
 /// messages are not started.
-void BatchDelivery::fail(BatchItem& item, std::exception_ptr error) {
-  if (on_failure_ == OnFailure::stop || Failure(error).is_of_environment()) end_ = std::min(end_, item.index);
-  item.result = failed_with(std::move(error));
+void BatchDelivery::fail(BatchItem& item, const Failure& failure) {
+  if (on_failure_ == OnFailure::stop || failure.is_of_environment()) end_ = std::min(end_, item.index);
+  item.result = failed_with(failure.error());
   progress_ = true;
 }
 

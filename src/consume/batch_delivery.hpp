@@ -27,7 +27,7 @@ class BatchDelivery {
   /// How one run of a part ended. Unless it was committed, it was rolled back.
   struct RunOutcome {
     BatchRun::End end = BatchRun::End::committed;
-    Failure failure{nullptr};
+    Failure failure = {};
     std::optional<FailedItem> failed_item = {};
   };
 
@@ -45,7 +45,7 @@ class BatchDelivery {
   void after_failure(const Part&, const Failure&);
   void prepare_rerun(const Part&);
   void after_transient_error(const Part&, const Failure&);
-  void fail(BatchItem&, std::exception_ptr);
+  void fail(BatchItem&, const Failure&);
   void resolve_claims();
   void record_failures();
   std::vector<Result> finish();

@@ -96,8 +96,8 @@ bool BatchRun::run_each() {
     transaction_.handler_begins(key.claim);
     Staged done = run_handler_of(item);
     if (!session_.backend().guard_likely_intact()) {
-      failed_item_ = {&item, std::make_exception_ptr(transaction_lost(false))};
-      std::rethrow_exception(failed_item_->error);
+      failed_item_ = {&item, Failure(std::make_exception_ptr(transaction_lost(false)))};
+      failed_item_->failure.rethrow();
     }
     key.staged = staged_.size();
     staged_.push_back(std::move(done));
@@ -208,8 +208,8 @@ bool BatchRun::undo_savepoint(BatchItem& item, Key& key, std::size_t claims_befo
       has_new_refusal_ = true;
       return false;
     }
-    failed_item_ = {&item, refuses_commit ? std::make_exception_ptr(transaction_lost(false)) : failure.error()};
-    std::rethrow_exception(failed_item_->error);
+    failed_item_ = {&item, refuses_commit ? Failure(std::make_exception_ptr(transaction_lost(false))) : failure};
+    failed_item_->failure.rethrow();
   }
   // The transaction is intact, so the error has another cause: for example, the server itself is read-only.
   if (failure.is_transient()) failure.rethrow();

@@ -31,10 +31,10 @@ struct BatchItem {
                                             ///< does not run again.
 };
 
-/// A message whose handler lost the transaction, and the error of its delivery.
+/// A message whose handler lost the transaction, and the failure of its delivery.
 struct FailedItem {
   BatchItem* item;
-  std::exception_ptr error;
+  Failure failure;
 };
 
 /// The user's code of a batch.

@@ -2,7 +2,6 @@
 
 #include <exception>
 
-#include "backend/failure.hpp"
 #include "consume/batch_run.hpp"
 #include "consume/single_delivery.hpp"
 #include "types/handler_error.hpp"

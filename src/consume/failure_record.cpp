@@ -5,7 +5,6 @@
 #include <txinbox/error.hpp>
 #include <txinbox/result.hpp>
 
-#include "backend/failure.hpp"
 #include "base/utf8.hpp"
 #include "tables/consumed_message_table.hpp"
 #include "tables/failed_message_table.hpp"

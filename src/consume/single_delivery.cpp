@@ -69,7 +69,7 @@ Result SingleDelivery::consume_within_claim_wait() {
 
 Result SingleDelivery::consume_with_retries() {
   for (;;) {
-    Failure failure(nullptr);
+    Failure failure;
     try {
       Result result = run_in_scope(context_.options.listeners, scope(ScopeKind::attempt), [&] { return run(); });
       notify_if_torn();

@@ -5,7 +5,6 @@
 #include <txinbox/error.hpp>
 
 #include "backend/database.hpp"
-#include "backend/failure.hpp"
 #include "pool/pool_state.hpp"
 #include "schema/verification.hpp"
 

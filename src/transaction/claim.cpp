@@ -23,12 +23,13 @@ Claim claim_for(const backend::ClaimedRow& row, std::string_view content_hash) {
       return Claim::in_progress;
     case RowState::discarded:
       return Claim::discarded;
-    case RowState::parked:
-      return Claim::parked;
     case RowState::torn:
+      if (row.is_undecided()) return Claim::in_progress;
+      break;
+    case RowState::parked:
       break;
   }
-  return row.is_undecided() ? Claim::in_progress : Claim::parked;
+  return Claim::parked;
 }
 
 }  // namespace detail

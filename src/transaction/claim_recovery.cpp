@@ -127,9 +127,13 @@ void ClaimRecovery::add_torn(std::string_view business_key) {
 
 void ClaimRecovery::resolve_visible(backend::Session& session) {
   const ConsumedMessageTable table(session);
+  try {
+    session.catch_up();
+  } catch (const DatabaseError&) {
+    return;
+  }
   for (Run& run : unconfirmed_) {
     try {
-      session.catch_up();
       // As in `resolve`: without the first claim there is none, unless an earlier attempt may have deleted it.
       const std::span<const InsertedClaim> searched(run.claims.data(), run.reply_lost ? run.claims.size() : 1);
       const bool is_visible = std::ranges::any_of(searched, [&](const InsertedClaim& claim) {

@@ -43,15 +43,14 @@ ClaimedRow existing_row(MysqlRow& row) {
 
 std::string hex_or_null(std::string_view bytes) { return bytes.empty() ? "NULL" : hex_literal(bytes); }
 
+constexpr auto undecided_end = "UTC_TIMESTAMP(6) + INTERVAL 60 SECOND";
+static_assert(undecided_time == std::chrono::seconds(60));
+
 /// In this backend each claim is inserted as torn, so each undecided one has a lease.
 std::string values_of(const ClaimRequest& row) {
-  const std::string lease_end =
-      row.undecided ? fmt::format("UTC_TIMESTAMP(6) + INTERVAL {} SECOND",
-                                  std::chrono::duration_cast<std::chrono::seconds>(undecided_time).count())
-                    : "NULL";
   return fmt::format("({}, {}, {}, {}, 'torn', {}, UTC_TIMESTAMP(6), {})", hex_literal(row.consumer),
                      hex_literal(row.business_key), hex_or_null(row.message_id), hex_or_null(row.content_hash),
-                     hex_literal(row.token->bytes()), lease_end);
+                     hex_literal(row.token->bytes()), row.undecided ? undecided_end : "NULL");
 }
 
 constexpr unsigned mysql_lock_nowait = 3572;  ///< MySQL's ER_LOCK_NOWAIT, which MariaDB's header does not have.

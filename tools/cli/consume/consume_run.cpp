@@ -135,14 +135,12 @@ ConsumeRun::Next ConsumeRun::report_result(std::size_t line, std::string_view ke
   std::string why = describe_error(result.error, options_.verbose);
   if (run.error && run.error == result.error) why = fmt::format("statement {}: {}", run.statement, why);
   if (result.outcome == Outcome::parked) why += "; parked: it does not run again until txinbox failed retry";
-  const Next next =
-      report_failed(line, key, detail::Failure(result.error).is(ErrorCode::invalid_key) ? "invalid" : "failed", why);
-  const bool transient = is_transient(result.error);
-  if (transient && signals_.stopped()) return Next::stop_signal;
+  const detail::Failure failure(result.error);
+  const Next next = report_failed(line, key, failure.is(ErrorCode::invalid_key) ? "invalid" : "failed", why);
+  if (failure.is_transient() && signals_.stopped()) return Next::stop_signal;
   // An error of the claim or of the environment. The next messages would meet it, too.
-  const bool inbox_failed = !run.begun && detail::Failure(result.error).is_of_database();
-  if (inbox_failed || transient || detail::Failure(result.error).is_of_environment() ||
-      action_for(result) == Action::stop) {
+  const bool inbox_failed = !run.begun && failure.is_of_database();
+  if (inbox_failed || failure.is_transient() || failure.is_of_environment() || action_for(result) == Action::stop) {
     return Next::stop_database;
   }
   return next;

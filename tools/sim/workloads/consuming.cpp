@@ -171,15 +171,14 @@ void Consuming::hurt_batch_of(::sqlite3* connection) {
 
 /// Whether the key has a claim that a handler has committed, and the service ended before it could remove the claim.
 bool Consuming::has_abandoned_claim(const std::string& key) const {
-  for (const Values& row :
-       world_.server.query(fmt::format("SELECT attempt_token FROM txinbox_consumed_message WHERE consumer = 'svc' AND "
-                                       "business_key = '{}' AND state = 'torn'",
-                                       key))) {
-    const auto claim = committed_claims_.find(row.front().bytes);
-    if (claim == committed_claims_.end()) return false;
-    return claim->second->is_killed() || threads().has_ended(*claim->second);
-  }
-  return false;
+  const std::vector<Values> rows =
+      world_.server.query(fmt::format("SELECT attempt_token FROM txinbox_consumed_message WHERE consumer = 'svc' AND "
+                                      "business_key = '{}' AND state = 'torn'",
+                                      key));
+  if (rows.empty()) return false;
+  const auto claim = committed_claims_.find(rows.front().front().bytes);
+  if (claim == committed_claims_.end()) return false;
+  return claim->second->is_killed() || threads().has_ended(*claim->second);
 }
 
 bool Consuming::may_be_dead_letter(const std::string& key, const Sent& sent) const {
