@@ -7,10 +7,10 @@
 #include "backend/failure.hpp"
 #include "base/process_name.hpp"
 #include "base/reentrancy_check.hpp"
-#include "base/retry_schedule.hpp"
 #include "consume/attempt_marker.hpp"
 #include "consume/failure_record.hpp"
 #include "lease/active_lease.hpp"
+#include "lease/run_with_retries.hpp"
 #include "pool/with_session.hpp"
 #include "tables/conflicting_message_table.hpp"
 #include "tables/lease_table.hpp"
@@ -69,22 +69,13 @@ class DatabaseLeaseCall final : public LeaseCall {
 
 template <class Step>
 auto DatabaseLeaseCall::with_retries(const std::stop_token& stop, const Step& step) {
-  RetrySchedule schedule(context_.options.retry);
-  for (;;) {
-    Failure failure(nullptr);
-    try {
-      const ReentrancyCheck not_nested(context_.source.identity());
-      return with_session(context_.source, stop, step);
-    } catch (...) {
-      failure = Failure::current();
-    }
-    const auto backoff = schedule.next_backoff();
-    if (!failure.is_transient() || !schedule.may_retry(backoff) || !context_.can_go_on_after(failure)) {
-      failure.rethrow();
-    }
-    notify_({.type = EventType::retry, .attempt = schedule.attempt(), .error = failure.error(), .backoff = backoff});
-    if (!schedule.wait(backoff, context_.options.stop)) failure.rethrow();
-  }
+  return run_with_retries(
+      context_, notify_,
+      [&] {
+        const ReentrancyCheck not_nested(context_.source.identity());
+        return with_session(context_.source, stop, step);
+      },
+      [&](const Failure& failure) { return context_.can_go_on_after(failure); });
 }
 
 std::variant<Grant, Result> DatabaseLeaseCall::claim() {

@@ -11,9 +11,9 @@
 #include "backend/failure.hpp"
 #include "base/hex.hpp"
 #include "base/process_name.hpp"
-#include "base/retry_schedule.hpp"
 #include "base/token.hpp"
 #include "lease/active_lease.hpp"
+#include "lease/run_with_retries.hpp"
 
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
@@ -72,19 +72,7 @@ class StoreLeaseCall final : public LeaseCall {
 
 template <class Step>
 auto StoreLeaseCall::with_retries(const Step& step) {
-  RetrySchedule schedule(policy_.options.retry);
-  for (;;) {
-    Failure failure(nullptr);
-    try {
-      return step();
-    } catch (...) {
-      failure = Failure::current();
-    }
-    const auto backoff = schedule.next_backoff();
-    if (!failure.is_transient() || !schedule.may_retry(backoff)) failure.rethrow();
-    notify_({.type = EventType::retry, .attempt = schedule.attempt(), .error = failure.error(), .backoff = backoff});
-    if (!schedule.wait(backoff, policy_.options.stop)) failure.rethrow();
-  }
+  return run_with_retries(policy_, notify_, step, [](const Failure&) { return true; });
 }
 
 Result result_of(LeaseAnswer& answer) {
