@@ -76,7 +76,9 @@ RelayJob RelayMachine::next(Time now) {
       if (auto call = next_call(now)) return *call;
       continue;
     }
-    keep_due(now);
+    rounds_.clear();
+    round_ = 0;
+    due_.end(blocked_, now);
     if (now >= next_refresh_ || now >= expires_) return relay_job::Refresh{};
     if (parts_.empty()) return relay_job::Wait{next_refresh_};
     if (now < calls_resume_) return relay_job::Wait{std::min(calls_resume_, next_refresh_)};
@@ -129,9 +131,8 @@ std::optional<RelayJob> RelayMachine::next_in_cycle(Time now) {
       return next_of_watermark(now);
     case Phase::due:
       phase_ = Phase::latest;
-      due_ = blocked_.due(now, options_.batch);
-      if (due_.rows.empty()) return std::nullopt;
-      return read_due();
+      if (!due_.start(blocked_, now, options_.batch)) return std::nullopt;
+      return relay_job::Read{due_.queries(parts_, options_.batch)};
     case Phase::latest:
       phase_ = Phase::rest;
       return relay_job::Read{
@@ -155,23 +156,6 @@ std::optional<RelayJob> RelayMachine::next_of_watermark(Time now) {
   }
   if (watermark_.must_read_writers(position_.after(), now)) return relay_job::ReadWriters{};
   return std::nullopt;
-}
-
-RelayJob RelayMachine::read_due() {
-  reads_due_ = true;
-  due_keys_.clear();
-  due_numbers_.clear();
-  for (const OutboxRow& row : due_.rows) {
-    if (row.key.empty()) {
-      due_numbers_.push_back(row.seq);
-    } else {
-      due_keys_.push_back(row.key);
-    }
-  }
-  relay_job::Read job;
-  if (!due_keys_.empty()) job.queries.push_back({.parts = parts_, .keys = due_keys_, .limit = options_.batch});
-  if (!due_numbers_.empty()) job.queries.push_back({.parts = parts_, .rows = due_numbers_, .limit = options_.batch});
-  return job;
 }
 
 RelayMachine::Time RelayMachine::end_of_rest(Time now) {
@@ -228,14 +212,10 @@ void RelayMachine::read(std::vector<OutboxRow> rows, bool durable, Time now) {
   const bool all = is_all(rows, options_.batch);
   if (!rows.empty()) found_rows_ = true;
   if (!durable && !rows.empty()) must_renew_ = true;  // the renewal commits
-  if (reads_due_) {
-    reads_due_ = false;
+  if (due_.is_running()) {
     found_rows_ = true;
-    for (const OutboxRow& row : due_.rows) blocked_.release(row);
-    if (all) {
-      suspects_.forget_missing(due_.rows, rows);
-      due_.rows.clear();
-    }
+    if (all) suspects_.forget_missing(due_.asked(), rows);
+    due_.finish(rows, all, blocked_);
   } else {
     if (!all) more_rows_ = true;
     position_.advance(rows.empty() ? 0 : rows.back().seq, all, now);
@@ -247,15 +227,6 @@ void RelayMachine::read(std::vector<OutboxRow> rows, bool durable, Time now) {
   rounds_ = in_rounds(std::move(rows));
   round_ = 0;
   settled_at_ = now;
-}
-
-/// The keys whose rows were not all read are due again.
-void RelayMachine::keep_due(Time now) {
-  rounds_.clear();
-  round_ = 0;
-  for (const OutboxRow& row : std::exchange(due_.rows, {})) {
-    if (!blocked_.contains(row)) blocked_.block(row, now, due_.most);
-  }
 }
 
 void RelayMachine::published(const std::vector<PublishResult>& results, Time now) {
@@ -344,7 +315,8 @@ void RelayMachine::database_failed(const std::exception_ptr& error, Time now) {
   }
   notify_({.type = RelayEventType::error, .error = error});
   database_resumes_ = now + database_backoff_.take();
-  reads_due_ = lists_for_watermark_ = false;
+  due_.fail();
+  lists_for_watermark_ = false;
   watermark_.start_over();  // another server may have taken over
   phase_ = Phase::sweep;
 }

@@ -15,6 +15,7 @@
 #include <txinbox/outbox_relay.hpp>
 
 #include "outbox/blocked_keys.hpp"
+#include "outbox/due_read.hpp"
 #include "outbox/read_position.hpp"
 #include "outbox/suspects.hpp"
 #include "outbox/watermark_search.hpp"
@@ -136,10 +137,8 @@ class RelayMachine {
   std::optional<RelayJob> next_call(Time now);
   std::optional<RelayJob> next_in_cycle(Time now);
   std::optional<RelayJob> next_of_watermark(Time now);
-  RelayJob read_due();
   Time end_of_rest(Time now);
 
-  void keep_due(Time now);
   void take_result(const OutboxRow& row, const PublishResult& result, Time now);
   void fail(const OutboxRow& row, const PublishResult& result, std::size_t most, Time now);
   void wait(const OutboxRow& row, std::chrono::milliseconds least, std::chrono::milliseconds wanted, Time now,
@@ -159,15 +158,11 @@ class RelayMachine {
   WatermarkSearch watermark_;
   bool lists_for_watermark_ = false;  ///< The rows that were asked for are those of the search for the watermark.
   BlockedKeys blocked_;
+  DueRead due_;
   bool found_rows_ = false;  ///< This cycle has read rows.
   bool more_rows_ = false;   ///< There are more rows than this cycle has read.
   std::optional<Time> rest_ends_;
   Doubling idle_;
-
-  BlockedKeys::Due due_;  ///< The rows that the latest read of blocked keys was for, until all of it is handled.
-  std::vector<std::string> due_keys_;
-  std::vector<std::int64_t> due_numbers_;  ///< Of messages without a key.
-  bool reads_due_ = false;                 ///< The read that was asked for is that of blocked keys.
 
   std::vector<std::vector<OutboxRow>> rounds_;  ///< The rows read and not tried. No round has two rows of one key.
   std::size_t round_ = 0;                       ///< The next of `rounds_`.

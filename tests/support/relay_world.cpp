@@ -29,8 +29,8 @@ bool contains(std::span<const std::string> values, const std::string& value) {
 
 std::string_view to_string(Twist twist) noexcept { return twist_names[twist]; }
 
-RelayOptions RelayWorld::options_of_test() {
-  return {.batch = 3,
+RelayOptions relay_test_options(std::size_t batch) {
+  return {.batch = batch,
           .poll = 100ms,
           .idle_poll = 1s,
           .sweep = 10s,
@@ -59,6 +59,10 @@ std::string RelayWorld::new_row(std::int64_t seq, const std::string& key) {
 
 std::string RelayWorld::add(const std::string& key) { return new_row(next_seq_++, key); }
 std::string RelayWorld::add_late(const std::string& key) { return new_row(--least_seq_, key); }
+
+const RelayWorld::Row& RelayWorld::row_of(const std::string& id) const {
+  return std::ranges::find_if(rows, [&](const auto& row) { return row.second.id == id; })->second;
+}
 
 bool RelayWorld::is_idle() const {
   return std::ranges::all_of(rows, [](const auto& row) { return row.second.parked; });

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -49,15 +50,16 @@ struct RelayTwist {
   Twist what;
 };
 
+/// Short times, so that a test sees what they do.
+RelayOptions relay_test_options(std::size_t batch = 3);
+
 /// A table, a publisher and a clock for a `RelayMachine`. It does what the machine says, and checks that the machine
 /// says nothing wrong.
 class RelayWorld {
  public:
   using Time = detail::RelayMachine::Time;
 
-  explicit RelayWorld(RelayOptions options = options_of_test());
-
-  static RelayOptions options_of_test();
+  explicit RelayWorld(RelayOptions options = relay_test_options());
 
   /// Commits a row with the next number. Returns its id.
   std::string add(const std::string& key);
@@ -101,6 +103,8 @@ class RelayWorld {
     int attempts = 0;
     bool parked = false;
   };
+
+  const Row& row_of(const std::string& id) const;
 
   detail::Watermark watermark = {};             ///< Of the latest read.
   std::map<std::int64_t, Row> rows;             ///< The table.
