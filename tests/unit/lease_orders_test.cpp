@@ -6,7 +6,7 @@
 #include <doctest/doctest.h>
 
 #include "support/counts.hpp"
-#include "support/lease_world.hpp"
+#include "support/lease_orders.hpp"
 
 namespace txinbox::test {
 
