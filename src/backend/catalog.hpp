@@ -10,8 +10,8 @@
 #include <txinbox/finding.hpp>
 #include <txinbox/version.hpp>
 
-#include "backend/problem.hpp"
 #include "backend/query.hpp"
+#include "backend/report.hpp"
 
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN

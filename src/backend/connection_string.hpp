@@ -5,6 +5,8 @@
 
 #include <txinbox/version.hpp>
 
+#include "base/url.hpp"
+
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace backend {
@@ -20,6 +22,10 @@ inline void append_parameter(std::string& string, std::string_view name, std::st
   }
   string += '\'';
 }
+
+/// Hides the values of a URL's parameters in `text`, which is an error text of a client library or a server. [name]
+/// replaces each value, and each part of a value that the client library parses.
+std::string without_values(std::string text, const detail::UrlParameters& parameters);
 
 }  // namespace backend
 TXINBOX_NAMESPACE_END

@@ -16,7 +16,6 @@
 #include "backend/catalog.hpp"
 #include "backend/dialect.hpp"
 #include "backend/error_class.hpp"
-#include "backend/error_meaning.hpp"
 #include "backend/native_connection.hpp"
 #include "backend/session.hpp"
 #include "base/url.hpp"

@@ -9,12 +9,27 @@
 
 #include <txinbox/version.hpp>
 
-#include "backend/kept_statement.hpp"
 #include "base/token.hpp"
 
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace backend {
+
+class Dialect;
+
+enum class ParameterType { text, bytes, integer, uuid };
+
+/// A value for a statement. A null pointer means NULL. Integers and UUIDs are passed as text.
+struct Parameter {
+  std::string_view value;
+  ParameterType type = ParameterType::text;
+};
+
+/// An INSERT, UPDATE or DELETE that the sessions of a pool keep prepared. Its address identifies it.
+struct KeptStatement {
+  /// Returns the text of the statement, with a `Dialect::parameter` in the place of each value.
+  std::string (*sql)(const Dialect&);
+};
 
 /// The syntax that differs between databases, for statements that are otherwise the same on all databases. The
 /// statements that every delivery runs do not use it. Values are literals in the text. A literal means the same bytes

@@ -14,7 +14,7 @@
 #include <txinbox/result.hpp>
 
 #include "backend/database_error.hpp"
-#include "base/one_line.hpp"
+#include "base/text.hpp"
 #include "types/handler_error.hpp"
 
 namespace txinbox {

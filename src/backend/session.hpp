@@ -15,11 +15,10 @@
 
 #include "backend/claim_row.hpp"
 #include "backend/dialect.hpp"
-#include "backend/kept_statement.hpp"
 #include "backend/native_connection.hpp"
-#include "backend/problem.hpp"
 #include "backend/purge.hpp"
 #include "backend/query.hpp"
+#include "backend/report.hpp"
 
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN

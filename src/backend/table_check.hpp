@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "backend/problem.hpp"
+#include "backend/report.hpp"
 
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN

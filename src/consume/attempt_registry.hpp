@@ -10,7 +10,7 @@
 
 #include <txinbox/version.hpp>
 
-#include "base/own_process.hpp"
+#include "base/process.hpp"
 #include "base/token.hpp"
 
 namespace txinbox {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <utility>
-#include "consume/refused.hpp"
+#include "consume/run_handler.hpp"
 
 #include <txinbox/error.hpp>
 
@@ -10,7 +10,7 @@
 #include "backend/failure.hpp"
 #include "base/reentrancy_check.hpp"
 #include "message/key.hpp"
-#include "telemetry/scope.hpp"
+#include "telemetry/listeners.hpp"
 #include "types/handler_error.hpp"
 
 namespace txinbox {

@@ -5,7 +5,6 @@
 
 #include "backend/failure.hpp"
 #include "backend/session.hpp"
-#include "consume/refused.hpp"
 #include "consume/run_handler.hpp"
 #include "tables/conflicting_message_table.hpp"
 #include "transaction/claim.hpp"

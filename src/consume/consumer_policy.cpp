@@ -5,7 +5,7 @@
 #include "backend/failure.hpp"
 #include "base/retry_schedule.hpp"
 #include "message/key.hpp"
-#include "telemetry/notify.hpp"
+#include "telemetry/listeners.hpp"
 #include "types/handler_error.hpp"
 
 namespace txinbox {

@@ -4,7 +4,7 @@
 
 #include <txinbox/error.hpp>
 
-#include "consume/refused.hpp"
+#include "consume/run_handler.hpp"
 #include "message/key.hpp"
 #include "pool/connection_locals.hpp"
 

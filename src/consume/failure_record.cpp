@@ -5,7 +5,7 @@
 #include <txinbox/error.hpp>
 #include <txinbox/result.hpp>
 
-#include "base/utf8.hpp"
+#include "base/text.hpp"
 #include "tables/consumed_message_table.hpp"
 #include "tables/failed_message_table.hpp"
 #include "types/handler_error.hpp"

@@ -8,10 +8,10 @@
 
 #include "backend/database.hpp"
 #include "backend/failure.hpp"
-#include "consume/refused.hpp"
+#include "consume/run_handler.hpp"
 #include "pool/connection_locals.hpp"
 #include "tables/outbox_scope.hpp"
-#include "telemetry/scope.hpp"
+#include "telemetry/listeners.hpp"
 #include "types/handler_error.hpp"
 
 namespace txinbox {

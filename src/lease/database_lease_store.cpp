@@ -5,7 +5,7 @@
 #include <txinbox/error.hpp>
 
 #include "backend/failure.hpp"
-#include "base/process_name.hpp"
+#include "base/process.hpp"
 #include "base/reentrancy_check.hpp"
 #include "consume/attempt_marker.hpp"
 #include "consume/failure_record.hpp"

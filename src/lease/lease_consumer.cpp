@@ -8,7 +8,7 @@
 #include <txinbox/pool.hpp>
 
 #include "backend/connection_access.hpp"
-#include "base/own_process.hpp"
+#include "base/process.hpp"
 #include "lease/database_lease_store.hpp"
 #include "lease/lease_delivery.hpp"
 #include "lease/lease_timer.hpp"

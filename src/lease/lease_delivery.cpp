@@ -11,7 +11,7 @@
 #include "base/reentrancy_check.hpp"
 #include "message/key.hpp"
 #include "pool/connection_locals.hpp"
-#include "telemetry/scope.hpp"
+#include "telemetry/listeners.hpp"
 #include "types/handler_error.hpp"
 
 namespace txinbox {

@@ -12,7 +12,7 @@
 
 #include <txinbox/version.hpp>
 
-#include "base/own_process.hpp"
+#include "base/process.hpp"
 #include "lease/lease_clock.hpp"
 
 namespace txinbox {

@@ -10,7 +10,7 @@
 
 #include "backend/failure.hpp"
 #include "base/hex.hpp"
-#include "base/process_name.hpp"
+#include "base/process.hpp"
 #include "base/token.hpp"
 #include "lease/active_lease.hpp"
 #include "lease/run_with_retries.hpp"

@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 #include <txinbox/error.hpp>
 
-#include "base/utf8.hpp"
+#include "base/text.hpp"
 
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN

@@ -7,7 +7,7 @@
 
 #include <txinbox/version.hpp>
 
-#include "base/utf8.hpp"
+#include "base/text.hpp"
 
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN

@@ -9,11 +9,11 @@
 #include <txinbox/error.hpp>
 #include <txinbox/pool.hpp>
 
-#include "base/own_process.hpp"
+#include "base/process.hpp"
 #include "outbox/relay_run.hpp"
 #include "pool/pool_state.hpp"
 #include "pool/session_provider.hpp"
-#include "telemetry/notify.hpp"
+#include "telemetry/listeners.hpp"
 #include "types/enum_names.hpp"
 
 namespace txinbox {

@@ -6,9 +6,8 @@
 #include <fmt/format.h>
 #include <txinbox/error.hpp>
 
-#include "base/utf8.hpp"
+#include "base/text.hpp"
 #include "base/uuid.hpp"
-#include "message/json/json_error.hpp"
 #include "message/json/json_value.hpp"
 
 namespace txinbox {

@@ -4,7 +4,7 @@
 #include <iterator>
 #include <utility>
 
-#include "base/process_name.hpp"
+#include "base/process.hpp"
 #include "pool/with_session.hpp"
 
 namespace txinbox {

@@ -8,8 +8,7 @@
 #include <txinbox/error.hpp>
 #include <txinbox/result.hpp>
 
-#include "base/one_line.hpp"
-#include "base/utf8.hpp"
+#include "base/text.hpp"
 #include "outbox/outgoing_message.hpp"
 
 namespace txinbox {

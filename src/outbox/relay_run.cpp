@@ -8,7 +8,7 @@
 #include <variant>
 
 #include "pool/with_session.hpp"
-#include "telemetry/notify.hpp"
+#include "telemetry/listeners.hpp"
 
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN

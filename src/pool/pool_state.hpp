@@ -12,7 +12,7 @@
 #include <txinbox/pool.hpp>
 
 #include "backend/database.hpp"
-#include "base/own_process.hpp"
+#include "base/process.hpp"
 #include "pool/connection_locals.hpp"
 
 namespace txinbox {

@@ -16,7 +16,7 @@
 #include "pool/with_session.hpp"
 #include "tables/consumed_message_table.hpp"
 #include "tables/consumer_table.hpp"
-#include "telemetry/notify.hpp"
+#include "telemetry/listeners.hpp"
 
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN

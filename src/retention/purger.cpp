@@ -10,11 +10,11 @@
 #include <txinbox/pool.hpp>
 
 #include "base/interruptible_sleep.hpp"
-#include "base/own_process.hpp"
+#include "base/process.hpp"
 #include "pool/pool_state.hpp"
 #include "pool/session_provider.hpp"
 #include "retention/purge_run.hpp"
-#include "telemetry/notify.hpp"
+#include "telemetry/listeners.hpp"
 
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN

@@ -10,7 +10,7 @@
 #include <txinbox/error.hpp>
 
 #include "backend/failure.hpp"
-#include "telemetry/notify.hpp"
+#include "telemetry/listeners.hpp"
 #include "types/handler_error.hpp"
 
 namespace txinbox {

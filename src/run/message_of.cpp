@@ -6,8 +6,7 @@
 #include <txinbox/error.hpp>
 
 #include "base/hex.hpp"
-#include "base/utf8.hpp"
-#include "message/json/json_error.hpp"
+#include "base/text.hpp"
 #include "message/json/json_value.hpp"
 #include "message/json/key_template.hpp"
 #include "run/delivery_key.hpp"

@@ -12,7 +12,7 @@
 #include <string>
 #include <string_view>
 
-#include "base/utf8.hpp"
+#include "base/text.hpp"
 
 namespace txinbox::test {
 

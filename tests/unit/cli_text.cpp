@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-#include "base/one_line.hpp"
+#include "base/text.hpp"
 #include "cli/consume/broker_run.hpp"
 #include "cli/consume/report.hpp"
 #include "console/database_option.hpp"

@@ -3,7 +3,6 @@
 #include <doctest/doctest.h>
 #include <txinbox/error.hpp>
 
-#include "message/json/json_error.hpp"
 #include "message/json/json_pointer.hpp"
 #include "message/json/json_value.hpp"
 #include "message/json/key_template.hpp"

@@ -5,7 +5,7 @@
 #include <soci/error.h>
 #include <txinbox/error.hpp>
 
-#include "base/one_line.hpp"
+#include "base/text.hpp"
 #include "cli/brokers.hpp"
 #include "cli/command_line.hpp"
 #include "cli/subcommands.hpp"

@@ -9,7 +9,7 @@
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
-#include "base/one_line.hpp"
+#include "base/text.hpp"
 #include "console/output.hpp"
 #include "console/terminal.hpp"
 #include "console/wrap.hpp"

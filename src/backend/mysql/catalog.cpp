@@ -1,4 +1,4 @@
-#include "backend/mysql/catalog.hpp"
+#include "backend/mysql/parts.hpp"
 
 #include <fmt/format.h>
 #include <mysqld_error.h>

@@ -4,9 +4,8 @@
 #include <utility>
 
 #include "backend/database.hpp"
-#include "backend/mysql/catalog.hpp"
-#include "backend/mysql/dialect.hpp"
 #include "backend/mysql/native.hpp"
+#include "backend/mysql/parts.hpp"
 #include "backend/mysql/session.hpp"
 
 namespace txinbox {

@@ -1,4 +1,4 @@
-#include "backend/mysql/dialect.hpp"
+#include "backend/mysql/parts.hpp"
 
 #include <utility>
 

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "backend/mysql/catalog.hpp"
 #include "backend/mysql/flavour.hpp"
 #include "backend/mysql/native.hpp"
+#include "backend/mysql/parts.hpp"
 #include "backend/query.hpp"
 #include "backend/report.hpp"
 #include "backend/table_check.hpp"

@@ -11,8 +11,7 @@
 
 #include <fmt/format.h>
 
-#include "backend/mysql/catalog.hpp"
-#include "backend/mysql/dialect.hpp"
+#include "backend/mysql/parts.hpp"
 #include "backend/table_check.hpp"
 
 namespace txinbox {

@@ -6,7 +6,6 @@
 #include <fmt/format.h>
 
 #include "backend/connection_string.hpp"
-#include "backend/hidden_values.hpp"
 #include "backend/mysql/native.hpp"
 #include "backend/mysql/tls.hpp"
 #include "backend/soci_database.hpp"

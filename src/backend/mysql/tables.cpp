@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "backend/mysql/catalog.hpp"
 #include "backend/mysql/native.hpp"
+#include "backend/mysql/parts.hpp"
 #include "backend/query.hpp"
 #include "backend/table_check.hpp"
 

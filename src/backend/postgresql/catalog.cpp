@@ -1,4 +1,4 @@
-#include "backend/postgresql/catalog.hpp"
+#include "backend/postgresql/parts.hpp"
 
 #include <fmt/format.h>
 

@@ -3,8 +3,7 @@
 #include <utility>
 
 #include "backend/database.hpp"
-#include "backend/postgresql/catalog.hpp"
-#include "backend/postgresql/dialect.hpp"
+#include "backend/postgresql/parts.hpp"
 #include "backend/postgresql/result_watch.hpp"
 #include "backend/postgresql/session.hpp"
 

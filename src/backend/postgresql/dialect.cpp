@@ -1,4 +1,4 @@
-#include "backend/postgresql/dialect.hpp"
+#include "backend/postgresql/parts.hpp"
 
 #include <utility>
 

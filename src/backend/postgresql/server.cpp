@@ -1,9 +1,9 @@
 #include <fmt/format.h>
 
 #include "backend/database_error.hpp"
-#include "backend/postgresql/catalog.hpp"
 #include "backend/postgresql/flavour.hpp"
 #include "backend/postgresql/native.hpp"
+#include "backend/postgresql/parts.hpp"
 #include "backend/query.hpp"
 #include "backend/report.hpp"
 #include "backend/table_check.hpp"

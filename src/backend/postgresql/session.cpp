@@ -9,7 +9,7 @@
 #include <fmt/format.h>
 
 #include "backend/database.hpp"
-#include "backend/postgresql/dialect.hpp"
+#include "backend/postgresql/parts.hpp"
 #include "backend/table_check.hpp"
 
 namespace txinbox {

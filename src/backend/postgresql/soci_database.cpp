@@ -12,7 +12,7 @@
 
 #include <fmt/format.h>
 
-#include "backend/hidden_values.hpp"
+#include "backend/connection_string.hpp"
 #include "backend/postgresql/native.hpp"
 #include "backend/soci_database.hpp"
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <map>
 
-#include "backend/postgresql/catalog.hpp"
 #include "backend/postgresql/native.hpp"
+#include "backend/postgresql/parts.hpp"
 #include "backend/query.hpp"
 #include "backend/table_check.hpp"
 

@@ -1,4 +1,4 @@
-#include "backend/sqlite3/catalog.hpp"
+#include "backend/sqlite3/parts.hpp"
 
 #include <fmt/format.h>
 

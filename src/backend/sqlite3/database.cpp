@@ -6,9 +6,8 @@
 #include <fmt/format.h>
 
 #include "backend/database.hpp"
-#include "backend/sqlite3/catalog.hpp"
-#include "backend/sqlite3/dialect.hpp"
 #include "backend/sqlite3/file.hpp"
+#include "backend/sqlite3/parts.hpp"
 #include "backend/sqlite3/session.hpp"
 #include "backend/sqlite3/statement.hpp"
 #include "base/url.hpp"

@@ -1,4 +1,4 @@
-#include "backend/sqlite3/dialect.hpp"
+#include "backend/sqlite3/parts.hpp"
 
 #include <fmt/format.h>
 

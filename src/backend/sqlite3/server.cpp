@@ -3,8 +3,8 @@
 #include "backend/database_error.hpp"
 #include "backend/query.hpp"
 #include "backend/report.hpp"
-#include "backend/sqlite3/catalog.hpp"
 #include "backend/sqlite3/native.hpp"
+#include "backend/sqlite3/parts.hpp"
 #include "backend/sqlite3/statement.hpp"
 #include "backend/table_check.hpp"
 

@@ -3,7 +3,7 @@
 #include <optional>
 #include <thread>
 
-#include "backend/sqlite3/dialect.hpp"
+#include "backend/sqlite3/parts.hpp"
 #include "backend/table_check.hpp"
 
 namespace txinbox {

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "backend/session.hpp"
-#include "backend/sqlite3/catalog.hpp"
 #include "backend/sqlite3/open_file.hpp"
+#include "backend/sqlite3/parts.hpp"
 #include "backend/sqlite3/statement.hpp"
 #include "backend/sqlite3/writer_queue.hpp"
 

@@ -5,8 +5,8 @@
 #include <cctype>
 
 #include "backend/query.hpp"
-#include "backend/sqlite3/catalog.hpp"
 #include "backend/sqlite3/native.hpp"
+#include "backend/sqlite3/parts.hpp"
 #include "backend/table_check.hpp"
 
 namespace txinbox {

@@ -4,10 +4,12 @@
 
 #include <fmt/format.h>
 #include <txinbox/error.hpp>
+#include <txinbox/message.hpp>
 
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace detail {
+
 namespace {
 
 std::string unescaped(std::string_view token, std::string_view pointer) {
@@ -64,6 +66,18 @@ const JsonValue* JsonPointer::find(const JsonValue& root) const {
     if (value == nullptr) return nullptr;
   }
   return value;
+}
+
+std::string JsonFields::content(const JsonValue& root) const {
+  std::vector<std::string> texts;
+  texts.reserve(pointers_.size());
+  for (const JsonPointer& pointer : pointers_) {
+    const JsonValue* value = pointer.find(root);
+    // A missing field gives an empty text. No value does, because no JSON text is empty.
+    texts.push_back(value == nullptr ? std::string() : to_json_text(*value));
+  }
+  const std::vector<std::string_view> fields(texts.begin(), texts.end());
+  return content_of(fields);
 }
 
 }  // namespace detail

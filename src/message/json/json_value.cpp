@@ -8,8 +8,8 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "base/utf8.hpp"
-#include "message/json/json_error.hpp"
+#include "base/text.hpp"
+#include "message/json/json_value.hpp"
 
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN

@@ -5,11 +5,18 @@
 #include <string_view>
 #include <vector>
 
+#include <txinbox/error.hpp>
 #include <txinbox/version.hpp>
 
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace detail {
+
+/// An error in the JSON of one message. The message fails at each delivery. The text contains none of its values.
+class JsonError : public Error {
+ public:
+  explicit JsonError(const std::string& text) : Error(ErrorCode::invalid_key, text) {}
+};
 
 /// A JSON value. A number keeps its text, because a double could lose digits.
 struct JsonValue {

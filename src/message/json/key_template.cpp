@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 #include <txinbox/error.hpp>
 
-#include "message/json/json_error.hpp"
+#include "message/json/json_value.hpp"
 
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN

@@ -9,7 +9,7 @@
 #include <txinbox/message_of.hpp>
 #include <txinbox/result.hpp>
 
-#include "base/one_line.hpp"
+#include "base/text.hpp"
 #include "cli/sql/prepared_script.hpp"
 #include "console/duration.hpp"
 #include "console/exit_status.hpp"

@@ -9,7 +9,7 @@
 
 #include "cli/consume/consume_options.hpp"
 #include "cli/sql/bind.hpp"
-#include "message/json/json_fields.hpp"
+#include "message/json/json_pointer.hpp"
 #include "message/json/key_template.hpp"
 
 namespace txinbox::cli {

@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "base/one_line.hpp"
+#include "base/text.hpp"
 #include "console/json_output.hpp"
 #include "console/progress.hpp"
 #include "message/json/json_value.hpp"

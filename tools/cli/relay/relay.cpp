@@ -13,7 +13,7 @@
 #include <txinbox/outbox_relay.hpp>
 #include <txinbox/result.hpp>
 
-#include "base/one_line.hpp"
+#include "base/text.hpp"
 #include "cli/brokers.hpp"
 #include "cli/help_text.hpp"
 #include "cli/relay/program_publisher.hpp"

@@ -7,7 +7,6 @@
 
 #include "cli/sql/sql_script.hpp"
 #include "cli/sql/user_sql.hpp"
-#include "message/json/json_error.hpp"
 #include "message/json/json_pointer.hpp"
 #include "message/json/json_value.hpp"
 

@@ -10,6 +10,15 @@ namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace detail {
 
+/// Errors: `Error` invalid_argument if one of the listeners is null.
+void check(const Listeners&);
+
+/// These functions pass an event to the listeners, and ignore what they throw. The first one adds the class of the
+/// event's error.
+void notify(const Listeners&, Event) noexcept;
+void notify(const Listeners&, const RunEvent&) noexcept;
+void notify(const Listeners&, const RelayEvent&) noexcept;
+
 /// Calls the user's code. An exception of that code must not change the result of a delivery.
 template <class Call>
 void ignore_errors(const Call& call) noexcept {

@@ -1,16 +1,22 @@
 #pragma once
 
+// The parts of this database that database.cpp puts together.
+
 #include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "backend/catalog.hpp"
+#include "backend/dialect.hpp"
 #include "backend/native_connection.hpp"
 
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace backend {
+
+/// The syntax of portable statements.
+std::unique_ptr<Dialect> make_mysql_dialect(std::string schema);
 
 std::unique_ptr<Catalog> make_mysql_catalog(ConnectionPtr);
 

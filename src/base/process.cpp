@@ -1,4 +1,4 @@
-#include "base/process_name.hpp"
+#include "base/process.hpp"
 
 #include <unistd.h>
 

@@ -1,4 +1,4 @@
-#include "base/utf8.hpp"
+#include "base/text.hpp"
 
 #include <cstdint>
 #include <cstring>
@@ -6,6 +6,22 @@
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace detail {
+
+std::string one_line(std::string_view text) {
+  std::string line;
+  bool space = false;
+  for (const char c : text) {
+    if (c == '\n' || c == '\r' || c == ' ') {
+      space = true;
+      continue;
+    }
+    if (space && !line.empty()) line += ' ';
+    space = false;
+    line += c;
+  }
+  return line;
+}
+
 namespace {
 
 bool starts_with_eight_of_ascii(std::string_view text) noexcept {

@@ -1,4 +1,4 @@
-#include "backend/hidden_values.hpp"
+#include "backend/connection_string.hpp"
 
 #include <algorithm>
 #include <cctype>
@@ -8,6 +8,7 @@
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace backend {
+
 namespace {
 
 /// A shorter value can occur in a text for another reason: "1" occurs in "127.0.0.1". So a shorter value is replaced

@@ -3,6 +3,8 @@
 #include <sys/types.h>
 #include <unistd.h>
 
+#include <string>
+
 #include <txinbox/version.hpp>
 
 namespace txinbox {
@@ -20,6 +22,10 @@ class OwnProcess {
  private:
   const pid_t id_;
 };
+
+/// Returns the name that shows operators who holds a lease: the host and the process, at most 64 bytes of visible
+/// ASCII.
+std::string host_and_process();
 
 }  // namespace detail
 TXINBOX_NAMESPACE_END

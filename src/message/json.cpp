@@ -1,11 +1,28 @@
 #include <txinbox/error.hpp>
 #include <txinbox/json_content.hpp>
+#include <txinbox/json_document.hpp>
+#include <txinbox/json_template.hpp>
 
-#include "message/json/json_fields.hpp"
+#include "message/json/json_pointer.hpp"
 #include "message/json/json_value.hpp"
+#include "message/json/key_template.hpp"
 
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
+
+JsonDocument::JsonDocument(std::string_view json)
+    : root_(std::make_shared<const detail::JsonValue>(detail::parse_json(json))) {}
+
+std::optional<std::string> JsonDocument::text(std::string_view pointer) const {
+  return detail::text_or_none(*root_, detail::JsonPointer(pointer), "message");
+}
+
+JsonTemplate::JsonTemplate(std::string_view text) : template_(std::make_shared<const detail::KeyTemplate>(text)) {}
+
+std::string JsonTemplate::operator()(std::string_view json) const { return template_->key(detail::parse_json(json)); }
+
+std::string JsonTemplate::operator()(const JsonDocument& json) const { return template_->key(*json.root_); }
+
 namespace {
 
 std::shared_ptr<const detail::JsonFields> fields_at(std::span<const std::string_view> pointers) {

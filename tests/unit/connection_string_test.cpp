@@ -1,4 +1,4 @@
-#include "backend/hidden_values.hpp"
+#include "backend/connection_string.hpp"
 
 #include <doctest/doctest.h>
 

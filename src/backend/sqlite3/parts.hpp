@@ -1,14 +1,20 @@
 #pragma once
 
+// The parts of this database that database.cpp puts together.
+
 #include <memory>
 #include <vector>
 
 #include "backend/catalog.hpp"
+#include "backend/dialect.hpp"
 #include "backend/sqlite3/native.hpp"
 
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace backend {
+
+/// The syntax of portable statements.
+std::unique_ptr<Dialect> make_sqlite3_dialect();
 
 std::unique_ptr<Catalog> make_sqlite3_catalog(ConnectionPtr);
 

@@ -1,4 +1,4 @@
-#include "telemetry/notify.hpp"
+#include "telemetry/listeners.hpp"
 
 #include <algorithm>
 #include <string>
@@ -6,11 +6,13 @@
 #include <txinbox/error.hpp>
 #include <txinbox/result.hpp>
 
-#include "telemetry/scope.hpp"
 #include "types/handler_error.hpp"
 
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
+
+Listener::~Listener() = default;
+
 namespace detail {
 
 void check(const Listeners& listeners) {
@@ -34,6 +36,16 @@ void notify(const Listeners& listeners, const RunEvent& event) noexcept {
 
 void notify(const Listeners& listeners, const RelayEvent& event) noexcept {
   for (const auto& listener : listeners) ignore_errors([&] { listener->on_relay_event(event); });
+}
+
+void begin_scope(const Listeners& listeners, const Scope& scope) noexcept {
+  for (const auto& listener : listeners) ignore_errors([&] { listener->on_begin(scope); });
+}
+
+void end_scope(const Listeners& listeners, const Scope& scope, const std::exception_ptr& error) noexcept {
+  for (auto listener = listeners.rbegin(); listener != listeners.rend(); ++listener) {
+    ignore_errors([&] { (*listener)->on_end(scope, original_error(error)); });
+  }
 }
 
 }  // namespace detail
