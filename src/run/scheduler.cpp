@@ -49,6 +49,7 @@ Scheduler::Scheduler(const RunOptions& options, std::size_t job_size, bool can_r
       workers_(options.workers),
       can_rewind_(can_rewind),
       backoff_(options.backoff, options.max_backoff, seed),
+      outages_(backoff_),
       room_({.messages = max_held_of(options, job_size), .bytes = options.max_in_flight_bytes},
             {.messages = options.max_waiting, .bytes = options.max_waiting_bytes}),
       queue_(options.order) {}
@@ -57,17 +58,12 @@ Scheduler::Scheduler(const RunOptions& options, std::size_t job_size, bool can_r
 
 Scheduler::Next Scheduler::next(Time now) {
   if (has_ended_) return End{};
-  if (now < blocked_until_) return Wait{blocked_until_};
+  if (now < outages_.blocked_until()) return Wait{outages_.blocked_until()};
   Job job = queue_.take(now, job_size_);
   if (job.empty()) return Wait{queue_.next_due()};
   ++running_;
-  ++jobs_;
-  for (const EntryPtr& entry : job) {
-    prove(*entry);
-    entry->job = jobs_;
-    entry->outages_seen = outages_seen_;
-    room_.set_waiting(*entry, false);
-  }
+  outages_.begins(job);
+  for (const EntryPtr& entry : job) room_.set_waiting(*entry, false);
   return job;
 }
 
@@ -108,12 +104,11 @@ void Scheduler::decide(const EntryPtr& entry, Result& result, Time now) {
   switch (result.outcome) {
     case Outcome::consumed:
       ++summary_.consumed;
-      outages_ = 0;
-      latest_successful_ = std::max(latest_successful_, entry->job);
+      outages_.consumed(*entry);
       break;
     case Outcome::already_consumed:
       ++summary_.already_consumed;  // perhaps without the database: ConsumerOptions::recent_keys
-      outages_ = 0;
+      outages_.database_answers();
       break;
     case Outcome::discarded:
       ++summary_.discarded;
@@ -188,49 +183,13 @@ void Scheduler::nothing_ran(const std::exception_ptr& error) {
   }
 }
 
-/// Makes all messages wait until the same time, and then the messages of this job run alone. Each further outage makes
-/// the wait longer. The first success resets it.
 void Scheduler::outage(const Job& job, const std::exception_ptr& error, Time now) {
-  if (is_the_reason(job)) {
+  if (outages_.is_reason(job)) {
     waits_after_failure(job.front(), {.outcome = Outcome::failed, .error = error}, now);
-    job.front()->outage_after = jobs_;
-    job.front()->suspected = error;
-    return;
+    outages_.suspect(job, error);
+  } else if (const auto wait = outages_.met_by(job, now)) {
+    occurrences_.push_back({.type = RunEventType::unavailable, .error = error, .backoff = *wait});
   }
-  ++outages_seen_;
-  if (now >= blocked_until_) {  // otherwise another worker has already reported the outage
-    // One transaction shows whether the database is available again. So this wait may be shorter than the wait of a
-    // message that fails.
-    constexpr std::chrono::milliseconds longest_wait{5'000};
-    const auto wait = std::min(backoff_.after(++outages_), longest_wait);
-    blocked_until_ = now + wait;
-    occurrences_.push_back({.type = RunEventType::unavailable, .error = error, .backoff = wait});
-  }
-  for (const EntryPtr& entry : job) {
-    if (entry->state != Entry::State::waiting || entry->is_lost) continue;
-    entry->outage_after = jobs_;
-    ++entry->outages;
-    // After the wait the other messages run first.
-    entry->sequence->not_before = blocked_until_ + std::chrono::milliseconds(1);
-  }
-}
-
-/// Whether the message of the job, which is alone, has met the error before, and a job that began after this has
-/// succeeded.
-bool Scheduler::is_the_reason(const Job& job) const {
-  const Entry& first = *job.front();
-  return first.is_suspect() && latest_successful_ > first.outage_after && !first.is_lost;
-}
-
-/// Decides whether an error that the message has met counts as its failure: a job that began after it has succeeded,
-/// and no other job met an outage from the beginning of the message's job until now.
-void Scheduler::prove(Entry& entry) {
-  const bool others_succeeded = latest_successful_ > entry.outage_after && outages_seen_ == entry.outages_seen;
-  if (entry.suspected && others_succeeded) {
-    entry.proven = entry.suspected;
-    ++entry.failures;
-  }
-  entry.suspected = nullptr;
 }
 
 // The part for the broker.

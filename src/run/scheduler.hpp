@@ -20,6 +20,7 @@
 #include "run/backoff.hpp"
 #include "run/entry.hpp"
 #include "run/lanes.hpp"
+#include "run/outages.hpp"
 #include "run/room.hpp"
 #include "run/sequence_queue.hpp"
 
@@ -65,14 +66,6 @@ struct Lost {
 /// - At most `max_in_flight` + `max_waiting` messages are held.
 /// - After `end`, nothing begins. A dead letter that the broker has not confirmed is not published again: each try can
 ///   take seconds. The broker delivers its message again.
-///
-/// If a job ends with an error that looks like an outage, there are two possible reasons: the database is away, or one
-/// of the messages causes the error. These steps find out which it is:
-/// - Everything waits, and then the messages of the job run alone.
-/// - A message meets the error again, and a job that began after its first error has consumed a message. Then the
-///   message is the reason: it waits as a message that failed, and the others do not wait.
-/// - Another message is consumed after this, too, and no other job met an outage between the beginning of the attempt
-///   and the next attempt. Then the attempt counts as a failure of the message: `Entry::proven`.
 ///
 /// @threads one at a time.
 class Scheduler {
@@ -148,13 +141,12 @@ class Scheduler {
   void waits_after_failure(const EntryPtr&, const Result&, Time now);
   void nothing_ran(const std::exception_ptr&);
   void outage(const Job&, const std::exception_ptr&, Time now);
-  bool is_the_reason(const Job&) const;
-  void prove(Entry&);
 
   const std::size_t job_size_;
   const std::size_t workers_;
   const bool can_rewind_;
   Backoff backoff_;
+  Outages outages_;
 
   std::list<EntryPtr> held_;
   Room room_;
@@ -164,12 +156,7 @@ class Scheduler {
   std::vector<EntryPtr> done_without_lane_;
   std::vector<Occurrence> occurrences_;
 
-  std::size_t running_ = 0;              ///< How many jobs workers have.
-  std::uint64_t jobs_ = 0;               ///< How many jobs have begun. It numbers them.
-  std::uint64_t latest_successful_ = 0;  ///< The greatest number of a job that has consumed a message.
-  std::uint64_t outages_seen_ = 0;       ///< How often a job met an outage of which it is not the reason.
-  int outages_ = 0;
-  Time blocked_until_ = {};
+  std::size_t running_ = 0;  ///< How many jobs workers have.
 
   bool has_ended_ = false;
   std::exception_ptr error_;
