@@ -30,8 +30,8 @@ import time
 import tomllib
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-PROGRAMS = {"conformance": "txinbox_conformance", "unit": "txinbox_unit_tests", "orders": "txinbox_orders",
-            "faults": "txinbox_faults", "cli": "txinbox_cli_tests", "http": "txinbox_http_tests",
+PROGRAMS = {"conformance": "txinbox_conformance", "logic": "txinbox_logic", "unit": "txinbox_unit_tests",
+            "orders": "txinbox_orders", "faults": "txinbox_faults", "cli": "txinbox_cli_tests", "http": "txinbox_http_tests",
             "kafka": "txinbox_kafka_tests", "kafka-unit": "txinbox_kafka_unit_tests",
             "rabbitmq": "txinbox_rabbitmq_tests", "rabbitmq-unit": "txinbox_rabbitmq_unit_tests",
             "redis": "txinbox_redis_tests", "redis-unit": "txinbox_redis_unit_tests",
@@ -101,7 +101,7 @@ class Mutation:
 @functools.cache
 def test_files(program):
     """The names of the files of tests that the program has, without their ending."""
-    if program in ("conformance", "unit", "orders", "cli", "faults"):
+    if program in ("conformance", "logic", "unit", "orders", "cli", "faults"):
         return {file.stem for file in (ROOT / "tests" / program).rglob("*.cpp")}
     component = program.removesuffix("-unit")
     command = rf"txinbox_component_unit_tests\(\s*{component}\b" if component != program else (

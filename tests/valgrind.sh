@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Runs the conformance tests under Valgrind's memcheck on SQLite, MariaDB and PostgreSQL. Fails if Valgrind finds an
-# error or a definite leak.
+# Runs the conformance tests under Valgrind's memcheck on SQLite, MariaDB and PostgreSQL, and the logic tests on SQLite.
+# Fails if Valgrind finds an error or a definite leak.
 #
 # Usage: tests/valgrind.sh [OPTION]...
 #   --database NAME  sqlite3, mariadb or postgresql only; may be repeated
@@ -8,10 +8,10 @@
 #   --jobs N         build with N processes, and run N processes of tests; by default, one for each processor
 #   --help
 #
-# Builds in build/dev, and starts its own servers (tests/servers.sh). Each folder of tests/conformance is a process of its
-# own, because Valgrind runs only one thread of a process at a time. tests/valgrind.supp lists the errors of other
-# libraries, which are ignored. A child of fork() is not searched for leaks. All test cases run except one, which moves 24
-# MiB through hexadecimal text: under Valgrind this takes longer than the test waits.
+# Builds in build/dev, and starts its own servers (tests/servers.sh). Each folder of tests/conformance and of
+# tests/logic is a process of its own, because Valgrind runs only one thread of a process at a time. tests/valgrind.supp
+# lists the errors of other libraries, which are ignored. A child of fork() is not searched for leaks. All test cases run
+# except one, which moves 24 MiB through hexadecimal text: under Valgrind this takes longer than the test waits.
 set -euo pipefail
 
 root=$(cd "$(dirname "$0")/.." && pwd)
@@ -39,9 +39,9 @@ done
 if [ ${#databases[@]} = 0 ]; then databases=(sqlite3 mariadb postgresql); fi
 build=$root/build/dev
 
-# Runs the tests of one folder on one database, whose server runs. Prints all of the output if they fail.
+# Runs the tests of one folder of a program on one database, whose server runs. Prints all of the output if they fail.
 check() {
-  local name=$1 module=$2 url= log status=0
+  local name=$1 program=$2 module=$3 url= log status=0
   case $name in
     mariadb) name=mysql url=$TXINBOX_TEST_MARIADB_URL ;;
     postgresql) url=$TXINBOX_TEST_POSTGRESQL_URL ;;
@@ -50,10 +50,10 @@ check() {
   TXINBOX_TEST_DATABASE=$name TXINBOX_TEST_URL=$url \
     valgrind --quiet --leak-check=full --show-leak-kinds=definite --errors-for-leak-kinds=definite \
     --error-exitcode=9 --num-callers=40 --suppressions="$root/tests/valgrind.supp" \
-    "$build/tests/txinbox_conformance" --source-file="*/conformance/$module/*" --test-case="$filter" \
+    "$build/tests/txinbox_$program" --source-file="*/$program/$module/*" --test-case="$filter" \
     --test-case-exclude="*bounded number of bytes*" >"$log" 2>&1 || status=$?
   if [ $status != 0 ]; then
-    echo "tests/valgrind.sh: $module on $1 failed" >&2
+    echo "tests/valgrind.sh: $program/$module on $1 failed" >&2
     cat "$log" >&2
   fi
   grep '^\[doctest\] test cases:' "$log" || true
@@ -71,16 +71,21 @@ if [ -n "${TXINBOX_VALGRIND_CHECKS:-}" ]; then
     module=$(basename "$folder")
     if [ "$module" != consume ]; then modules+=("$module"); fi
   done
-  for module in "${modules[@]}"; do
-    for database in "${databases[@]}"; do printf '%s %s\n' "$database" "$module"; done
-  done | xargs -L 1 -P "$jobs" bash -c 'check "$@"' check
+  {
+    for module in "${modules[@]}"; do
+      for database in "${databases[@]}"; do printf '%s conformance %s\n' "$database" "$module"; done
+    done
+    if [[ " ${databases[*]} " == *" sqlite3 "* ]]; then
+      for folder in "$root"/tests/logic/*/; do printf 'sqlite3 logic %s\n' "$(basename "$folder")"; done
+    fi
+  } | xargs -L 1 -P "$jobs" bash -c 'check "$@"' check
   exit
 fi
 
 cd "$root"
 mkdir -p "$build"
 cmake --preset dev >"$build/configure.log" 2>&1 || { cat "$build/configure.log" >&2; exit 1; }
-cmake --build --preset dev -j "$jobs" --target txinbox_conformance >"$build/build.log" 2>&1 ||
+cmake --build --preset dev -j "$jobs" --target txinbox_conformance txinbox_logic >"$build/build.log" 2>&1 ||
   { cat "$build/build.log" >&2; exit 1; }
 
 arguments=(--test "$filter" --jobs "$jobs")

@@ -7,7 +7,7 @@ servers and ends them. `minutes` is what it usually takes after the gate has bee
 from dataclasses import dataclass
 
 # The programs of these labels run on a database, or on none.
-ON_SQLITE = "^(unit|fuzz|conformance|cli|http|stopping|examples)$"
+ON_SQLITE = "^(unit|fuzz|conformance|logic|cli|http|stopping|examples)$"
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,8 @@ def faults(database):
 
 
 def valgrind(database):
-    return Step(f"valgrind-{database}", f"no invalid access and no leak: conformance under Valgrind, on {database}", 20,
+    tests = "conformance and logic" if database == "sqlite3" else "conformance"
+    return Step(f"valgrind-{database}", f"no invalid access and no leak: {tests} under Valgrind, on {database}", 20,
                 (Script(("tests/valgrind.sh", "--database", database)),))
 
 
@@ -93,7 +94,8 @@ def sanitizer(name, title, excluded=()):
     """The steps with a sanitizer, without the tests of the excluded labels."""
     without = tuple(f"^(unit_)?{label}$" for label in excluded)
     preset = {"preset": name}
-    labels = [label for label in ("unit", "conformance", "cli", "http", "stopping", "examples") if label not in excluded]
+    labels = [label for label in ("unit", "conformance", "logic", "cli", "http", "stopping", "examples")
+              if label not in excluded]
     suites = tuple(f"tests_{label}" for label in ("fuzz", *labels))
     brokers = [broker for broker in BROKERS if broker[0] not in excluded]
     return [
@@ -180,8 +182,8 @@ def all_steps(root):
         Step("model", "the model of the lease protocol, and that it finds wrong protocols", 1, (Ctest(("model",), builds=("txinbox_core",)),)),
         Step("lint", "clang-tidy on every file", 9,
              (Script(("tests/lint.sh", "build/dev"), builds=("tests_gate",)),)),
-        Step("clang", "clang 14 builds the gate's programs, without the precompiled header; unit, conformance on SQLite",
-             15, (Ctest(("quick",), preset="clang"),)),
+        Step("clang", "clang 14 builds the gate's programs, without the precompiled header; unit, conformance and logic on "
+             "SQLite", 15, (Ctest(("quick",), preset="clang"),)),
         Step("fuzz", "60 s of random inputs for each parser", 20, (Script(("tests/fuzz.sh", "--seconds", "60")),)),
         *(valgrind(database) for database in ("sqlite3", "mariadb", "postgresql")),
         Step("soak", "20 minutes in every way of consuming: memory, connections and statements do not grow", 27,
