@@ -2,6 +2,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <latch>
 #include <map>
@@ -16,6 +17,7 @@
 #include <txinbox/txinbox.hpp>
 
 #include "support/effects.hpp"
+#include "support/outcomes.hpp"
 
 namespace txinbox::test {
 namespace {
@@ -218,6 +220,33 @@ TEST_CASE("batches with the same keys in opposite orders do not deadlock") {
   CHECK(db.effects() == 600);
   CHECK(db.claims() == 600);
   CHECK(retries == 0);
+}
+
+TEST_CASE("with many threads and a small cache of recent keys, each message takes effect once") {
+  EffectDatabase db;
+  Pool pool = db.pool(4);
+  TxConsumer consumer(pool, "svc", {.retry = {.max_attempts = 20}, .recent_keys = {.capacity = 8}});
+  std::atomic<int> told_consumed = 0;
+  std::vector<std::thread> threads;
+  for (int thread = 0; thread < 4; ++thread) {
+    threads.emplace_back([&, thread] {
+      for (int i = 0; i < 60; ++i) {
+        const int first = (i * 7 + thread) % 20;
+        if (i % 3 == 0) {
+          const auto told = outcomes(consumer.consume_batch(
+              messages_of({std::to_string(first), std::to_string((first + 1) % 20)}), add_effect));
+          told_consumed += static_cast<int>(std::count(told.begin(), told.end(), consumed));
+        } else {
+          told_consumed +=
+              consumer.consume({.business_key = std::to_string(first)}, add_effect).outcome == consumed ? 1 : 0;
+        }
+      }
+    });
+  }
+  for (std::thread& each : threads) each.join();
+  CHECK(told_consumed == 20);
+  CHECK(db.effects() == 20);
+  CHECK(db.claims() == 20);
 }
 
 }  // namespace

@@ -198,6 +198,19 @@ TEST_CASE("settings that a handler changes and roles that a user has take one mo
   db.run("drop role " + role);
 }
 
+TEST_CASE("a duplicate that the cache of recent keys answers needs no round trip" * doctest::skip(!has_server())) {
+  const EffectDatabase db;
+  Proxy proxy(db.url());
+  Pool pool = open_pool(proxy.url(), {.connections = 1});
+  TxConsumer consumer(pool, "svc", {.recent_keys = {.capacity = 1000, .max_age = std::chrono::hours(1)}});
+  consume(consumer, "new");
+  const int before = proxy.round_trips();
+  for (int i = 0; i < 3; ++i) consume(consumer, "new");
+  const Message message{.business_key = "new"};
+  CHECK(consumer.consume_batch({&message, 1}, nothing).front().outcome == Outcome::already_consumed);
+  CHECK(proxy.round_trips() == before);
+}
+
 /// SQLite calls it for each part of a statement that it prepares.
 int count_preparation(void* count, int, const char*, const char*, const char*, const char*) {
   ++*static_cast<int*>(count);

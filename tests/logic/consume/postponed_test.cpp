@@ -10,11 +10,9 @@
 #include <txinbox/txinbox.hpp>
 
 #include "support/away.hpp"
-#include "support/capabilities.hpp"
 #include "support/effects.hpp"
 #include "support/leases.hpp"
 #include "support/outcomes.hpp"
-#include "support/thrown.hpp"
 
 namespace txinbox::test {
 namespace {
@@ -87,22 +85,6 @@ TEST_CASE("a lease handler that asks for a later delivery releases its lease") {
   check_postponed(consumer.consume(order, [](Lease&) { throw RetryLater(30s); }));
   CHECK(consumer.consume(order, nothing).outcome == consumed);
   CHECK(list_failed(*t.db.session()).empty());
-}
-
-TEST_CASE("if a handler commits and then asks for a later delivery, its message is torn" *
-          doctest::skip(pool_refuses_foreign_commit())) {
-  const EffectDatabase db;
-  Pool pool = db.pool(2);
-  TxConsumer consumer(pool, "svc");
-  const auto handler = [](soci::session& sql, Delivery& delivery) {
-    add_effect(sql, delivery);
-    sql << "commit";
-    throw RetryLater(30s);
-  };
-  CHECK(thrown_by([&] { (void)consumer.consume(order, handler); }) == "transaction_lost");
-  CHECK(consumer.consume(order, add_effect).outcome == parked);
-  const auto results = consumer.consume_batch(messages_of({"1", "2"}), handler);
-  CHECK(code_of(results[0].error) == ErrorCode::transaction_lost);
 }
 
 TEST_CASE("after an error that the user declares transient, the message runs again, and no failure is counted") {

@@ -7,7 +7,6 @@
 #include <soci/soci.h>
 #include <txinbox/txinbox.hpp>
 
-#include "support/capabilities.hpp"
 #include "support/effects.hpp"
 #include "support/leases.hpp"
 #include "support/outcomes.hpp"
@@ -63,32 +62,6 @@ TEST_CASE("events have the broker's message id") {
   LeaseConsumer leases(pool, "leases", {}, {.listeners = {on_event(note)}});
   (void)leases.consume({.business_key = "1", .message_id = "c"}, nothing);
   CHECK(ids == "a b  c ");
-}
-
-TEST_CASE("a commit of the handler that is refused is reported as transaction_lost" *
-          doctest::skip(!pool_refuses_foreign_commit())) {
-  // Where the database cannot refuse it: see torn_test.cpp.
-  const EffectDatabase db;
-  Pool pool = db.pool(1);
-  TxConsumer consumer(pool, "svc");
-  const auto committing = [](soci::session& sql, Delivery& delivery) {
-    add_effect(sql, delivery);
-    sql.commit();
-  };
-  CHECK(thrown_by([&] { (void)consumer.consume(order, committing); }) == "transaction_lost");
-  const auto results = consumer.consume_batch(messages_of({"1", "2"}), committing, OnFailure::skip);
-  for (const Result& each : results) CHECK(code_of(each.error) == ErrorCode::transaction_lost);
-  // If the handler throws another exception, consume throws that one.
-  const auto wrapping = [](soci::session& sql, Delivery&) {
-    try {
-      sql.commit();
-    } catch (const soci::soci_error&) {
-      throw std::invalid_argument("cannot");
-    }
-  };
-  CHECK(thrown_by([&] { (void)consumer.consume(order, wrapping); }) == "other");
-  CHECK(consumer.consume(order, add_effect).outcome == consumed);
-  CHECK(db.effects() == 1);
 }
 
 }  // namespace
