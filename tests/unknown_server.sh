@@ -10,7 +10,7 @@ program=$(realpath "$1")
 tests=$(cd "$(dirname "$0")" && pwd)
 
 # The test files for a consumer, a batch, a lease, a purge and the guard.
-files=unknown_server,idempotent,key,duplicate_counter,guard,torn,unconfirmed_claim,batch_guard,batch_isolation,batch_torn,conflict_record
+files=unknown_server,consume,key,duplicate_counter,guard,torn,unconfirmed_claim,batch_guard,batch_isolation,batch_torn,conflict_record
 files+=,lease,lease_takeover,leaked_settings,purge,purge_condition,purge_other,session_state
 
 # doctest does not report it if a name in its filter matches no file.
