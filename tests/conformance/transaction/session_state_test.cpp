@@ -199,34 +199,5 @@ TEST_CASE("a malformed connection string is refused, and the error does not cont
   }
 }
 
-TEST_CASE("a listener may consume on the same pool") {
-  EffectDatabase db;
-  Pool pool = db.pool(1);
-  TxConsumer audit(pool, "audit");
-  TxConsumer consumer(pool, "svc", {.listeners = {on_event([&](const Event& e) {
-                                      (void)audit.consume({.business_key = std::string(e.business_key)}, add_effect);
-                                    })}});
-  (void)consumer.consume(order, add_effect);
-  CHECK(db.effects() == 2);
-}
-
-TEST_CASE("no run begins if the wait before it would end after max_elapsed") {
-  EffectDatabase db;
-  Pool pool = db.pool(1);
-  int runs = 0;
-  TxConsumer consumer(pool, "svc",
-                      {.retry = {.max_attempts = 1000,
-                                 .initial_backoff = std::chrono::hours(1000),
-                                 .max_backoff = std::chrono::hours(1000),
-                                 .max_elapsed = milliseconds(1000)}});
-  CHECK(thrown_by([&] {
-          (void)consumer.consume(order, [&](soci::session&, Delivery&) {
-            ++runs;
-            throw Error(ErrorCode::acquire_timeout, "transient");
-          });
-        }) == "acquire_timeout");
-  CHECK(runs == 1);
-}
-
 }  // namespace
 }  // namespace txinbox::test

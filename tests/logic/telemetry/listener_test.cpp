@@ -191,5 +191,16 @@ TEST_CASE("between the attempts, a listener can use the only connection of the p
   CHECK(reader->reads == 8);
 }
 
+TEST_CASE("a listener may consume on the same pool") {
+  EffectDatabase db;
+  Pool pool = db.pool(1);
+  TxConsumer audit(pool, "audit");
+  TxConsumer consumer(pool, "svc", {.listeners = {on_event([&](const Event& e) {
+                                      (void)audit.consume({.business_key = std::string(e.business_key)}, add_effect);
+                                    })}});
+  (void)consumer.consume({.business_key = "k1"}, add_effect);
+  CHECK(db.effects() == 2);
+}
+
 }  // namespace
 }  // namespace txinbox::test
