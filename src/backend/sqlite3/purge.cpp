@@ -43,9 +43,10 @@ std::size_t Sqlite3Session::remove_old(const PurgeBatch& batch, const std::vecto
   Sqlite3Statement undo(db, "ROLLBACK");  // prepare it now: there may be no memory later
   std::size_t removed = 0;
   const auto asked = std::chrono::steady_clock::now();
-  enter_queue(db);
+  const auto timeout = busy_timeout(db);
+  enter_queue(db, timeout);
   const EndTurn end_turn{turn_};
-  begin_immediate(db);
+  begin_immediate(db, timeout);
   waited = std::chrono::steady_clock::now() - asked;
   try {
     for (const PurgeCandidate& each : candidates) {

@@ -125,9 +125,9 @@ class Sqlite3Session final : public Session {
   void release_statements() noexcept;
   bool hooks_in_place(::sqlite3*) noexcept;
   void remove_hooks() noexcept;
-  void enter_queue(::sqlite3*);
-  void begin_immediate(::sqlite3*);
-  void open_guarded(::sqlite3*);
+  void enter_queue(::sqlite3*, std::chrono::milliseconds timeout);
+  void begin_immediate(::sqlite3*, std::chrono::milliseconds timeout);
+  void open_guarded(::sqlite3*, std::chrono::milliseconds timeout);
   void restore() noexcept;
   void note_broken(int result) noexcept;
   ClaimReply insert_claim(const ClaimRequest&);
@@ -152,8 +152,9 @@ class Sqlite3Session final : public Session {
   bool may_delete_claims_ = false;
   bool is_own_sql_ = false;  ///< See `OwnSql`.
   std::optional<WriterTurn> turn_;
-  bool broken_ = false;     ///< The connection may have caused an error: `reset` refuses it.
-  bool left_open_ = false;  ///< A rollback failed, so our transaction is still open.
+  bool broken_ = false;      ///< The connection may have caused an error: `reset` refuses it.
+  bool left_open_ = false;   ///< A rollback failed, so our transaction is still open.
+  bool has_leases_ = false;  ///< The open transaction has claims with a lease.
   Sqlite3Statement begin_, insert_, select_, is_there_, confirm_, commit_, roll_back_;
   std::map<const KeptStatement*, Sqlite3Statement> kept_;
 };

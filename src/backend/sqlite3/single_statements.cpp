@@ -18,7 +18,7 @@ template <class Run>
 auto Sqlite3Session::in_turn(const std::string& sql, const Run& run) {
   ::sqlite3* db = connection();
   Sqlite3OpenFile::refuse_moved(db);
-  enter_queue(db);
+  enter_queue(db, busy_timeout(db));
   try {
     // Without this check, SQLite would read a literal beyond its limit as NULL.
     if (sql.size() > static_cast<std::size_t>(sqlite3_limit(db, SQLITE_LIMIT_LENGTH, -1))) {

@@ -13,10 +13,12 @@ namespace {
 // The name begins with `main.`, because otherwise SQLite uses a temporary table of the same name.
 constexpr auto insert_sql =
     "INSERT INTO main.txinbox_consumed_message (consumer, business_key, message_id, state, attempt_token, "
-    "content_hash, lease_expires_at) "
-    "VALUES (?1, ?2, ?3, ?6, ?4, ?5, "
-    "CASE WHEN ?7 IS NOT NULL THEN strftime('%Y-%m-%d %H:%M:%f', 'now', ?7) END) ON CONFLICT (consumer, business_key) "
-    "DO NOTHING";
+    "content_hash) VALUES (?1, ?2, ?3, ?6, ?4, ?5) ON CONFLICT (consumer, business_key) DO NOTHING";
+constexpr auto insert_with_lease_sql =
+    "INSERT INTO main.txinbox_consumed_message (consumer, business_key, message_id, state, attempt_token, "
+    "content_hash, lease_expires_at) VALUES (?1, ?2, ?3, ?6, ?4, ?5, "
+    "strftime('%Y-%m-%d %H:%M:%f', 'now', '+60 seconds')) ON CONFLICT (consumer, business_key) DO NOTHING";
+static_assert(undecided_time == std::chrono::seconds(60));
 // The CASE tests `lease_has_no_end`.
 constexpr auto select_sql =
     "SELECT state, attempt_token, content_hash, result, "
@@ -25,12 +27,13 @@ constexpr auto select_sql =
     "lease_fence, CAST((julianday('now') - julianday(consumed_at)) * 86400000 AS INTEGER) "
     "FROM main.txinbox_consumed_message WHERE consumer = ?1 AND business_key = ?2";
 constexpr auto confirm_sql =
+    "UPDATE main.txinbox_consumed_message SET state = 'consumed', result = ?4 "
+    "WHERE consumer = ?1 AND business_key = ?2 AND attempt_token = ?3";
+constexpr auto confirm_with_lease_sql =
     "UPDATE main.txinbox_consumed_message SET state = 'consumed', result = ?4, lease_expires_at = NULL "
     "WHERE consumer = ?1 AND business_key = ?2 AND attempt_token = ?3";
 constexpr auto is_there_sql =
     "SELECT 1 FROM main.txinbox_consumed_message WHERE consumer = ?1 AND business_key = ?2 AND attempt_token = ?3";
-constexpr auto undecided_modifier = "+60 seconds";
-static_assert(undecided_time == std::chrono::seconds(60));
 constexpr auto commit_sql = "COMMIT";
 constexpr auto roll_back_sql = "ROLLBACK";
 
@@ -59,20 +62,21 @@ std::chrono::milliseconds Sqlite3Session::busy_timeout(::sqlite3* connection) {
   return std::chrono::milliseconds(query.fetch() ? query.integer(0) : 0);
 }
 
-void Sqlite3Session::enter_queue(::sqlite3* connection) {
+void Sqlite3Session::enter_queue(::sqlite3* connection, std::chrono::milliseconds timeout) {
   if (!turn_) {
     const char* file = sqlite3_db_filename(connection, "main");
     turn_.emplace(WriterQueue::of(file == nullptr ? "" : file));
   }
   // After the time-out, try SQLite's own lock once more. This throws the error that the caller expects.
-  turn_->begin(busy_timeout(connection));
+  turn_->begin(timeout);
 }
 
 void Sqlite3Session::begin() {
   ::sqlite3* db = connection();
-  enter_queue(db);
+  const auto timeout = busy_timeout(db);
+  enter_queue(db, timeout);
   try {
-    open_guarded(db);
+    open_guarded(db, timeout);
   } catch (...) {
     note_broken(sqlite3_errcode(db));
     turn_->end();
@@ -101,20 +105,21 @@ void Sqlite3Session::note_broken(int result) noexcept {
 /// After a short time, SQLite's own busy handler tries the lock only ten times a second. If another process frees the
 /// lock only for microseconds between its transactions, such a waiter gets no lock for many seconds. The whole queue of
 /// this process then waits, too. If the time-out is zero, a caller may have set a busy handler of its own.
-void Sqlite3Session::begin_immediate(::sqlite3* db) {
-  int timeout = static_cast<int>(busy_timeout(db).count());
+void Sqlite3Session::begin_immediate(::sqlite3* db, std::chrono::milliseconds timeout) {
+  int longest = static_cast<int>(timeout.count());
   const auto begin = statement(begin_, sqlite3_begin);
-  if (timeout <= 0) return begin->run();
-  sqlite3_busy_handler(db, wait_for_lock, &timeout);
+  if (longest <= 0) return begin->run();
+  sqlite3_busy_handler(db, wait_for_lock, &longest);
   const int result = begin->try_run();
-  sqlite3_busy_timeout(db, timeout);
+  sqlite3_busy_timeout(db, longest);
   if (result != SQLITE_OK) throw_sqlite3_error(db, result, "a transaction cannot begin");
 }
 
-void Sqlite3Session::open_guarded(::sqlite3* db) {
+void Sqlite3Session::open_guarded(::sqlite3* db, std::chrono::milliseconds timeout) {
   const auto undo = statement(roll_back_, roll_back_sql);  // prepare it now: there may be no memory later
-  begin_immediate(db);
+  begin_immediate(db, timeout);
   left_open_ = false;
+  has_leases_ = false;
   try {
     if (pooled_) {
       *hooks_ = {.guarding = true};
@@ -140,14 +145,14 @@ ClaimReply Sqlite3Session::claim(const ClaimRequest& row) {
 
 ClaimReply Sqlite3Session::insert_claim(const ClaimRequest& row) {
   ::sqlite3* db = connection();
-  const auto insert = statement(insert_, insert_sql);
+  has_leases_ = has_leases_ || has_lease(row);  // a session of a pool never has one, so it keeps one statement
+  const auto insert = statement(insert_, has_lease(row) ? insert_with_lease_sql : insert_sql);
   insert->bind_text(1, row.consumer);
   insert->bind_text(2, row.business_key);
   insert->bind_text_or_null(3, row.message_id);
   insert->bind_blob(4, row.token->bytes());
   insert->bind_blob_or_null(5, row.content_hash);
   insert->bind_text(6, to_string(initial_state_));
-  insert->bind_text_or_null(7, has_lease(row) ? undecided_modifier : "");
   insert->run();
   if (sqlite3_changes(db) == 1) return {ClaimStatus::inserted};
   auto existing = read_existing(row);
@@ -214,7 +219,7 @@ bool Sqlite3Session::confirm(std::span<const ClaimToCommit> claims) {
       if ((!pooled_ || may_delete_claims_) && !is_there(claim)) return false;
       continue;
     }
-    const auto update = statement(confirm_, confirm_sql);
+    const auto update = statement(confirm_, has_leases_ ? confirm_with_lease_sql : confirm_sql);
     update->bind_text(1, claim.consumer);
     update->bind_text(2, claim.business_key);
     update->bind_blob(3, claim.token->bytes());
