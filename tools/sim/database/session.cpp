@@ -94,6 +94,7 @@ class SimSession final : public Session {
         [&] {
           if (!server_.release_savepoint(guard_) || !confirm_now(claims)) return;
           for (const std::string& sql : writes) run_now(sql);
+          if (!server_.has_transaction()) return;  // the server has ended the session while a statement waited
           server_.transaction()->is_guarded = false;
           server_.is_in_handler = false;
           server_.commit();
