@@ -23,6 +23,7 @@ TXINBOX_NAMESPACE_BEGIN
 
 namespace detail {
 class ActiveLease;
+struct LeaseConsumerAccess;
 }
 
 /// The lease under which a handler runs. The object exists for one run of the handler.
@@ -184,6 +185,8 @@ class LeaseConsumer {
   const LeaseTerms& terms() const noexcept;
 
  private:
+  friend struct detail::LeaseConsumerAccess;
+
   class Impl;
   std::unique_ptr<Impl> impl_;
 };

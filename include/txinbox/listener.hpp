@@ -78,6 +78,9 @@ enum class RunEventType {
   dropped,             ///< `count` messages were forgotten, because the broker has taken them back.
   source,              ///< `source_event` happened.
   status,              ///< `status` is the state of the source; it comes every `RunOptions::status_interval`.
+  tripped,             ///< The handler has failed for many keys in a row: `RunOptions::breaker`. After `backoff`, one
+                       ///< message at a time shows whether the handler works again.
+  resumed,             ///< After tripped: the handler has consumed a message.
 };
 
 /// The name of the enumerator, such as "settled".
@@ -85,17 +88,18 @@ std::string_view to_string(RunEventType) noexcept;
 
 /// One thing that happened in `run`. It is valid only during the call.
 struct RunEvent {
-  RunEventType type;                   ///< It says which of the other members have a value.
-  std::string_view source = {};        ///< `SourceStatus::name`.
-  std::string_view consumer = {};      ///< The name of the consumer.
-  std::size_t count = 0;               ///< For settled and dropped: how many messages.
-  std::string_view business_key = {};  ///< The business key of the message. It can be personal data: be careful what
-                                       ///< you log.
-  std::string_view message_id = {};    ///< `Incoming::id`. It can have any bytes: escape them in a log.
-  std::string_view reason = {};        ///< For dead_letter and dead_letter_failed: the same as `DeadLetter::reason`.
-  std::exception_ptr error = {};  ///< For retry, unavailable and dead letters: what was thrown; null if nothing was.
-  std::string_view error_class = {};          ///< As `Event::error_class`.
-  std::chrono::milliseconds backoff{0};       ///< The wait before the next try.
+  RunEventType type;                     ///< It says which of the other members have a value.
+  std::string_view source = {};          ///< `SourceStatus::name`.
+  std::string_view consumer = {};        ///< The name of the consumer.
+  std::size_t count = 0;                 ///< For settled and dropped: how many messages.
+  std::string_view business_key = {};    ///< The business key of the message. It can be personal data: be careful what
+                                         ///< you log.
+  std::string_view message_id = {};      ///< `Incoming::id`. It can have any bytes: escape them in a log.
+  std::string_view reason = {};          ///< For dead_letter and dead_letter_failed: the same as `DeadLetter::reason`.
+  std::exception_ptr error = {};         ///< For retry, unavailable, tripped and dead letters: what was thrown; null if
+                                         ///< nothing was.
+  std::string_view error_class = {};     ///< As `Event::error_class`.
+  std::chrono::milliseconds backoff{0};  ///< The wait before the next try.
   const SourceEvent* source_event = nullptr;  ///< For source: what happened to the source.
   const SourceStatus* status = nullptr;       ///< For status: the state of the source.
 };

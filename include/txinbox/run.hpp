@@ -34,6 +34,19 @@ enum class Ordering {
 /// The name of the enumerator, such as "lane".
 std::string_view to_string(Ordering) noexcept;
 
+/// When `run` stops to count failures, because the handler fails for all messages and not for some of them.
+struct BreakerOptions {
+  /// If the handler has failed for so many different business keys, and has consumed no message since the first of
+  /// these failures, the breaker trips. 0: never. It is at most half of `RunOptions::max_in_flight`; if that would be
+  /// less than 8 and less than this number, the breaker is off.
+  std::size_t failures = 20;
+
+  /// After the breaker has tripped, one message at a time runs as a probe. This is the wait before the first one. It
+  /// doubles with each probe that fails.
+  std::chrono::milliseconds pause{5'000};
+  std::chrono::milliseconds max_pause{300'000};  ///< The longest wait.
+};
+
 /// How `run` consumes.
 struct RunOptions {
   /// The most messages that one transaction takes. A batch takes what is there, and does not wait for more. With 1 each
@@ -74,6 +87,16 @@ struct RunOptions {
   /// While the database cannot be used, everything waits in this way, but at most 5 s at a time.
   std::chrono::milliseconds backoff{200};
   std::chrono::milliseconds max_backoff{30'000};  ///< The longest wait.
+
+  /// Protects the messages from a handler that fails for all of them, for example after a bad deployment. It has an
+  /// effect only if the consumer has `max_attempts`: otherwise no failure makes a dead letter.
+  ///
+  /// While it is not known whether the handler works, `run` decides later whether a failure counts. It counts when the
+  /// handler has consumed another message, or when no other message is there that could show this. Until then, the
+  /// failure is not in the database, and the handler may run more than `max_attempts` times for the message. If the
+  /// breaker trips, these failures never count: the messages run again when the handler works. A message that the
+  /// handler rejects is a dead letter at once.
+  BreakerOptions breaker = {};
 
   /// `run` returns when for this time no message has come, and `run` has held none. None: never. At most 100,000 days.
   ///

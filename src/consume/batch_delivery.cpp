@@ -33,11 +33,12 @@ Failure failure_of_torn_claim(const Failure& failure) noexcept {
 }  // namespace
 
 BatchDelivery::BatchDelivery(ConsumerContext& context, std::span<const Message> messages,
-                             const HandlersOfBatch& handlers, OnFailure on_failure)
+                             const HandlersOfBatch& handlers, OnFailure on_failure, Counting counting)
     : context_(context),
       messages_(messages),
       handlers_(handlers),
       on_failure_(on_failure),
+      counting_(counting),
       schedule_(context.options.retry),
       part_size_(messages.size()),
       end_(messages.size()) {}
@@ -270,7 +271,7 @@ void BatchDelivery::record_failures() {
   for (BatchItem& item : latest) {
     if (!must_count(item)) continue;
     item.counted = true;
-    context_.record_failure(*item.message, Failure(item.result->error), item.parked);
+    context_.record_failure(*item.message, Failure(item.result->error), counting_, item.parked);
   }
 }
 

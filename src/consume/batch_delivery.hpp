@@ -17,7 +17,7 @@ namespace detail {
 /// One `consume_batch` call. It decides which messages share a transaction, and what follows a failure.
 class BatchDelivery {
  public:
-  BatchDelivery(ConsumerContext&, std::span<const Message>, const HandlersOfBatch&, OnFailure);
+  BatchDelivery(ConsumerContext&, std::span<const Message>, const HandlersOfBatch&, OnFailure, Counting);
 
   std::vector<Result> consume();
 
@@ -54,6 +54,7 @@ class BatchDelivery {
   std::span<const Message> messages_;
   const HandlersOfBatch handlers_;
   const OnFailure on_failure_;
+  const Counting counting_;
 
   std::vector<BatchItem> items_;
   RetrySchedule schedule_;

@@ -11,7 +11,7 @@ TXINBOX_NAMESPACE_BEGIN
 namespace detail {
 
 std::vector<Result> consume_sequentially(ConsumerContext& context, std::span<const Message> messages,
-                                         const Handler& handler, OnFailure on_failure) {
+                                         const Handler& handler, OnFailure on_failure, Counting counting) {
   std::vector<Result> results;
   results.reserve(messages.size());
   bool over = false;
@@ -20,7 +20,7 @@ std::vector<Result> consume_sequentially(ConsumerContext& context, std::span<con
       results.push_back({.outcome = Outcome::not_run});
       continue;
     }
-    SingleDelivery delivery(context, message, handler, results.size());
+    SingleDelivery delivery(context, message, handler, counting, results.size());
     try {
       results.push_back(delivery.consume());
     } catch (...) {

@@ -7,13 +7,15 @@
 #include <txinbox/version.hpp>
 
 #include "consume/consumer_context.hpp"
+#include "consume/consumer_policy.hpp"
 
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace detail {
 
 /// Consumes a batch with one transaction for each message. `count_starts` needs this.
-std::vector<Result> consume_sequentially(ConsumerContext&, std::span<const Message>, const Handler&, OnFailure);
+std::vector<Result> consume_sequentially(ConsumerContext&, std::span<const Message>, const Handler&, OnFailure,
+                                         Counting);
 
 }  // namespace detail
 TXINBOX_NAMESPACE_END

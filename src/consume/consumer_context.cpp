@@ -38,8 +38,9 @@ void ConsumerContext::notify_backlog() noexcept {
   for (const std::string& key : backlog.take_torn()) notify({.type = EventType::torn, .business_key = key});
 }
 
-bool ConsumerContext::record_failure(const Message& message, const Failure& failure, bool& parked) noexcept {
-  if (!counts(failure)) return false;
+bool ConsumerContext::record_failure(const Message& message, const Failure& failure, Counting counting,
+                                     bool& parked) noexcept {
+  if (!counts(failure, counting)) return false;
   try {
     with_session(source, {}, [&](backend::Session& session) {
       const FailureRecord record(session, consumer);

@@ -44,7 +44,7 @@ struct ConsumerContext : ConsumerPolicy {
   /// Counts a failed delivery. Parks its message if it was rejected or has failed too often.
   ///
   /// Returns false if the failure was not counted. Its own errors are ignored: the caller reports the handler's error.
-  bool record_failure(const Message&, const Failure&, bool& parked) noexcept;
+  bool record_failure(const Message&, const Failure&, Counting, bool& parked) noexcept;
 
   /// Parks a message if it has failed too often. Returns false if it has not, or if its key has a row or is held.
   bool park_if_exhausted(backend::Session&, const Message&, int attempts) const;

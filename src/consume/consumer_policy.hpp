@@ -17,6 +17,13 @@ namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace detail {
 
+/// When a failure of a message is counted.
+enum class Counting {
+  at_once,  ///< The delivery counts it, and parks the message if it has failed too often.
+  later,  ///< The caller decides later whether it counts. But the failure of a dead letter, such as a message that the
+          ///< handler has rejected, is counted at once.
+};
+
 /// The options of a consumer, and what they say about its deliveries. It needs no database.
 struct ConsumerPolicy {
   const std::string consumer;
@@ -33,8 +40,8 @@ struct ConsumerPolicy {
   /// Whether the options declare this error of a handler transient.
   bool is_declared_transient(const std::exception_ptr& error) const noexcept;
 
-  /// Whether this error counts as a failure of its message.
-  bool counts(const Failure&) const noexcept;
+  /// Whether the delivery counts this error as a failure of its message.
+  bool counts(const Failure&, Counting) const noexcept;
 
   /// Whether a message with this many failures must be parked.
   bool exceeds_max_attempts(int attempts) const noexcept;

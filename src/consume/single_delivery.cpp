@@ -96,7 +96,7 @@ Result SingleDelivery::consume_with_retries() {
     if (!torn_ && handler_ran_) {
       if (auto postponed = postponed_by(failure.error())) return std::move(*postponed);
     }
-    if (handler_ran_ && context_.record_failure(message_, failure, parked_)) attempt_.on_marker_removed();
+    if (handler_ran_ && context_.record_failure(message_, failure, counting_, parked_)) attempt_.on_marker_removed();
     failure.rethrow();
   }
 }

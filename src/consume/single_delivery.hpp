@@ -18,10 +18,12 @@ namespace detail {
 /// One `consume` call.
 class SingleDelivery {
  public:
-  SingleDelivery(ConsumerContext& context, const Message& message, const Handler& handler, std::size_t index = 0)
+  SingleDelivery(ConsumerContext& context, const Message& message, const Handler& handler, Counting counting,
+                 std::size_t index = 0)
       : context_(context),
         message_(message),
         handler_(handler),
+        counting_(counting),
         index_(index),
         hash_(message.content),
         schedule_(context.options.retry),
@@ -51,6 +53,7 @@ class SingleDelivery {
   ConsumerContext& context_;
   const Message& message_;
   const Handler& handler_;
+  const Counting counting_;
   const std::size_t index_;
   const ContentHash hash_;
   RetrySchedule schedule_;

@@ -63,7 +63,7 @@ const ConsumerOptions& TxConsumer::options() const noexcept { return impl_->opti
 Result TxConsumer::consume(const Message& message, const Handler& handler) {
   detail::refuse_empty(handler);
   try {
-    return detail::SingleDelivery(*impl_, message, handler).consume();
+    return detail::SingleDelivery(*impl_, message, handler, detail::Counting::at_once).consume();
   } catch (const detail::HandlerError& error) {
     std::rethrow_exception(detail::original_error(error.original));
   }
@@ -71,21 +71,23 @@ Result TxConsumer::consume(const Message& message, const Handler& handler) {
 
 std::vector<Result> TxConsumer::consume_batch(std::span<const Message> messages, const BatchHandlers& handlers,
                                               OnFailure on_failure) {
-  return with_original_errors(detail::TxConsumerAccess::consume_batch(*this, messages, handlers, on_failure));
+  return with_original_errors(
+      detail::TxConsumerAccess::consume_batch(*this, messages, handlers, on_failure, detail::Counting::at_once));
 }
 
 namespace detail {
 
 std::vector<Result> TxConsumerAccess::consume_batch(TxConsumer& consumer, std::span<const Message> messages,
-                                                    const BatchHandlers& handlers, OnFailure on_failure) {
+                                                    const BatchHandlers& handlers, OnFailure on_failure,
+                                                    Counting counting) {
   refuse_empty(handlers);
   const bool has_each = handlers.each() != nullptr;
   const Handler at_once_for_one = has_each ? Handler() : Handler(HandlerOfOne{*handlers.at_once()});
   const Handler& one = has_each ? *handlers.each() : at_once_for_one;
   ConsumerContext& context = *consumer.impl_;
-  if (context.options.count_starts) return consume_sequentially(context, messages, one, on_failure);
+  if (context.options.count_starts) return consume_sequentially(context, messages, one, on_failure, counting);
   const HandlersOfBatch code{.one = one, .at_once = handlers.at_once(), .one_isolates = has_each};
-  return BatchDelivery(context, messages, code, on_failure).consume();
+  return BatchDelivery(context, messages, code, on_failure, counting).consume();
 }
 
 }  // namespace detail

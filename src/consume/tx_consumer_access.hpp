@@ -9,6 +9,8 @@
 #include <txinbox/tx_consumer.hpp>
 #include <txinbox/version.hpp>
 
+#include "consume/consumer_policy.hpp"
+
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace detail {
@@ -16,7 +18,8 @@ namespace detail {
 /// Lets `run` consume without losing what is known about the errors of handlers.
 struct TxConsumerAccess {
   /// As `TxConsumer::consume_batch`, but an error in a result can be a `HandlerError`.
-  static std::vector<Result> consume_batch(TxConsumer&, std::span<const Message>, const BatchHandlers&, OnFailure);
+  static std::vector<Result> consume_batch(TxConsumer&, std::span<const Message>, const BatchHandlers&, OnFailure,
+                                           Counting);
 };
 
 }  // namespace detail

@@ -41,7 +41,7 @@ class DatabaseLeaseCall final : public LeaseCall {
   std::optional<Clock::time_point> renew(std::int64_t fence, const std::stop_token& stop) override;
   bool start_attempt(ActiveLease&) override;
   bool complete(std::int64_t fence, const std::optional<std::string>& result) override;
-  bool give_back(std::int64_t fence, const Failure&) noexcept override;
+  bool give_back(std::int64_t fence, const Failure&, Counting) noexcept override;
 
  private:
   using Answer = std::variant<Grant, Result>;
@@ -172,7 +172,7 @@ void DatabaseLeaseCall::enter(ActiveLease& lease) {
   try {
     waited = attempt_.enter();
   } catch (...) {  // a stop or a time-out: it counts no failure, and so it parks nothing
-    give_back(lease.fence(), Failure::current());
+    give_back(lease.fence(), Failure::current(), Counting::at_once);
     throw;
   }
   if (waited) lease.renew();
@@ -191,8 +191,8 @@ bool DatabaseLeaseCall::complete(std::int64_t fence, const std::optional<std::st
 }
 
 /// Counts the failure and removes the marker before it releases the lease, because the next delivery may come at once.
-bool DatabaseLeaseCall::give_back(std::int64_t fence, const Failure& failure) noexcept {
-  const bool counts = context_.counts(failure);
+bool DatabaseLeaseCall::give_back(std::int64_t fence, const Failure& failure, Counting counting) noexcept {
+  const bool counts = context_.counts(failure, counting);
   bool parked = false;
   try {
     SessionHandle session = context_.source.borrow({});

@@ -62,7 +62,7 @@ class LeaseCall {
 
   /// Call it after a failed attempt. It counts the failure, then parks the message or releases its lease. Returns
   /// whether it parked the message. If the call fails, the lease expires by itself.
-  virtual bool give_back(std::int64_t fence, const Failure&) noexcept = 0;
+  virtual bool give_back(std::int64_t fence, const Failure&, Counting) noexcept = 0;
 
  protected:
   LeaseCall() = default;

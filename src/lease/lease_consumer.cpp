@@ -10,6 +10,7 @@
 #include "backend/connection_access.hpp"
 #include "base/process.hpp"
 #include "lease/database_lease_store.hpp"
+#include "lease/lease_consumer_access.hpp"
 #include "lease/lease_delivery.hpp"
 #include "lease/lease_timer.hpp"
 #include "lease/store_leases.hpp"
@@ -60,14 +61,14 @@ class LeaseConsumer::Impl {
         leases_(std::make_unique<detail::StoreLeases>(std::move(store), std::move(consumer), terms_.length,
                                                       without_recent_keys(std::move(options)))) {}
 
-  Result consume(const Message& message, const LeaseHandler& handler) {
+  Result consume(const Message& message, const LeaseHandler& handler, detail::Counting counting) {
     detail::refuse_empty(handler);
     if (!owner_.is_this_one()) {
       throw Error(ErrorCode::forked,
                   "the consumer was created before fork(), and the thread that ends its leases is the parent's; create "
                   "another consumer in the child");
     }
-    return detail::LeaseDelivery(terms_, *leases_, *timer_, message, handler).consume();
+    return detail::LeaseDelivery(terms_, *leases_, *timer_, message, handler, counting).consume();
   }
 
   std::string_view name() const noexcept { return leases_->policy().consumer; }
@@ -104,7 +105,12 @@ const ConsumerOptions& LeaseConsumer::options() const noexcept { return impl_->o
 const LeaseTerms& LeaseConsumer::terms() const noexcept { return impl_->terms(); }
 
 Result LeaseConsumer::consume(const Message& message, const LeaseHandler& handler) {
-  return impl_->consume(message, handler);
+  return impl_->consume(message, handler, detail::Counting::at_once);
+}
+
+Result detail::LeaseConsumerAccess::consume(LeaseConsumer& consumer, const Message& message,
+                                            const LeaseHandler& handler, Counting counting) {
+  return consumer.impl_->consume(message, handler, counting);
 }
 
 TXINBOX_NAMESPACE_END

@@ -83,7 +83,7 @@ Result LeaseDelivery::run(const Grant& grant) {
     lease.stop_heartbeat();
   } catch (...) {
     lease.stop_heartbeat();
-    parked_ = call_->give_back(lease.fence(), Failure::current());
+    parked_ = call_->give_back(lease.fence(), Failure::current(), counting_);
     throw;
   }
   const auto& stored = lease.lease().delivery().stored();

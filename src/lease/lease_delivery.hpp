@@ -23,13 +23,14 @@ namespace detail {
 class LeaseDelivery {
  public:
   LeaseDelivery(const LeaseTerms& terms, LeaseProvider& store, LeaseTimer& timer, const Message& message,
-                const LeaseHandler& handler)
+                const LeaseHandler& handler, Counting counting)
       : terms_(terms),
         policy_(store.policy()),
         store_(store),
         timer_(timer),
         message_(message),
         handler_(handler),
+        counting_(counting),
         hash_(message.content),
         call_time_(policy_.options.retry) {}
 
@@ -48,6 +49,7 @@ class LeaseDelivery {
   LeaseTimer& timer_;
   const Message& message_;
   const LeaseHandler& handler_;
+  const Counting counting_;
   const ContentHash hash_;
   RetrySchedule call_time_;  ///< Measures how long the call takes.
   const std::function<void(Event)> notify_ = [this](Event event) { notify(std::move(event)); };

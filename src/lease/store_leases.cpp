@@ -55,7 +55,7 @@ class StoreLeaseCall final : public LeaseCall {
   std::variant<Grant, Result> claim() override;
   std::optional<Clock::time_point> renew(std::int64_t fence, const std::stop_token& stop) override;
   bool complete(std::int64_t fence, const std::optional<std::string>& result) override;
-  bool give_back(std::int64_t fence, const Failure&) noexcept override;
+  bool give_back(std::int64_t fence, const Failure&, Counting) noexcept override;
 
  private:
   template <class Step>
@@ -121,9 +121,9 @@ bool StoreLeaseCall::complete(std::int64_t fence, const std::optional<std::strin
   return with_retries([&] { return store_.complete(request_, fence, result); });
 }
 
-bool StoreLeaseCall::give_back(std::int64_t fence, const Failure& failure) noexcept {
+bool StoreLeaseCall::give_back(std::int64_t fence, const Failure& failure, Counting counting) noexcept {
   try {
-    const bool counts = policy_.counts(failure);
+    const bool counts = policy_.counts(failure, counting);
     return store_.fail(request_, fence,
                        {.counts = counts,
                         .rejected = counts && failure.is(ErrorCode::rejected),

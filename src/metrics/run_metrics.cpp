@@ -32,6 +32,13 @@ void RunMetrics::count(const RunEvent& event) {
     case RunEventType::status:
       counts.status = *event.status;
       break;
+    case RunEventType::tripped:
+      ++counts.trips;
+      counts.is_tripped = true;
+      break;
+    case RunEventType::resumed:
+      counts.is_tripped = false;
+      break;
   }
 }
 
@@ -63,6 +70,10 @@ void RunMetrics::write(MetricsText& text) const {
   counter("txinbox_source_outages_total", "How often everything waited for the database.", &Counts::outages);
   counter("txinbox_source_dead_letter_failures_total", "Dead letters that the broker did not confirm.",
           &Counts::dead_letter_failures);
+  counter("txinbox_source_trips_total", "How often the handler has failed for so many keys that run waits for it.",
+          &Counts::trips);
+  write_all(text, "txinbox_source_tripped", "gauge", "1: run waits until the handler works again.",
+            [](const Counts& counts) { return std::optional<std::uint64_t>(counts.is_tripped ? 1 : 0); });
   write_dead_letters(text);
   gauge("txinbox_source_connected", "1: there is a connection to the broker.",
         [](const SourceStatus& status) { return status.connected ? 1 : 0; });

@@ -67,8 +67,9 @@ struct Lane {
 /// One delivery, from the poll to its acknowledgement. The scheduler's list of held messages owns it.
 struct Entry {
   enum class State {
-    waiting,      ///< The message waits in its sequence.
-    running,      ///< A worker has the message.
+    waiting,    ///< The message waits in its sequence.
+    running,    ///< A worker has the message.
+    set_aside,  ///< The message has failed `max_attempts` times, and it is not known whether the handler works at all.
     dead_letter,  ///< The message becomes a dead letter. The broker has not confirmed it yet.
     done,         ///< The message may be acknowledged.
   };
@@ -79,6 +80,7 @@ struct Entry {
   std::shared_ptr<Lane> lane;          ///< Null if the broker has no order, or has taken the message back.
   std::shared_ptr<Sequence> sequence;  ///< Null for a message that cannot run.
   std::list<EntryPtr>::iterator held;  ///< Its place in the list of all messages that are held.
+  std::uint64_t number = 0;            ///< Its place in the order in which the messages came.
   bool is_lost = false;                ///< The broker has taken the message back.
   bool counts_apart = false;           ///< The message has no lane, and waits for another try.
   int retries = 0;                     ///< How often it had to wait for another try, also as a dead letter.
@@ -88,17 +90,19 @@ struct Entry {
   std::uint64_t outage_after = 0;      ///< How many jobs had begun when it last met such an error.
   std::uint64_t outages_seen = 0;      ///< How many outages there had been when its latest job began.
   std::exception_ptr suspected = {};   ///< Such an error of its latest job, if it may be the reason of it.
-  std::exception_ptr proven = {};      ///< Such an error, if the message is the reason. It is not counted yet.
-  std::string_view reason = {};        ///< Why the message is a dead letter.
-  bool letter_failed = false;          ///< It is a dead letter that the broker has not confirmed when it was published.
+  bool counts_later = false;           ///< A failure of its present job is undecided. See `Breaker`.
+  std::vector<std::exception_ptr> undecided = {};  ///< Failures that count only if the handler works for others.
+  std::vector<std::exception_ptr> uncounted = {};  ///< Failures that the consumer counts before the message runs again.
+  std::string_view reason = {};                    ///< Why the message is a dead letter.
+  bool letter_failed = false;  ///< It is a dead letter that the broker has not confirmed when it was published.
   std::exception_ptr error = {};
 
   /// Whether it may be the reason of an error as of an outage.
   bool is_suspect() const noexcept { return outages > 0; }
 
-  /// Whether it must be the only message of its job. A proven failure can stay uncounted for a while, for example if
-  /// another delivery has the key.
-  bool runs_alone() const noexcept { return is_suspect() || proven; }
+  /// Whether it must be the only message of its job. A failure can stay uncounted for a while, for example if another
+  /// delivery has the key.
+  bool runs_alone() const noexcept { return is_suspect() || !undecided.empty() || !uncounted.empty(); }
 
   Amount amount() const noexcept { return {.messages = 1, .bytes = incoming.body.size()}; }
 };

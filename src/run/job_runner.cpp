@@ -7,7 +7,9 @@
 #include <utility>
 #include <vector>
 
+#include "consume/consumer_policy.hpp"
 #include "consume/tx_consumer_access.hpp"
+#include "lease/lease_consumer_access.hpp"
 #include "pool/connection_locals.hpp"
 #include "types/handler_error.hpp"
 
@@ -65,17 +67,19 @@ struct ThrowingHandler {
 
 /// Counts the failure as the consumer counts all others: it consumes the message with a handler that throws.
 template <class Consumer>
-std::optional<Result> count_proven_failure_with(Consumer& consumer, Entry& entry) {
-  const HandlerError error{.original = entry.proven, .is_proven = true};
+std::optional<Result> count_failure_with(Consumer& consumer, const Message& message,
+                                         const std::exception_ptr& failure) {
+  const HandlerError error{.original = failure, .is_proven = true};
   bool was_called = false;
   try {
-    return consumer.consume(entry.message, ThrowingHandler{error, was_called});
+    return consumer.consume(message, ThrowingHandler{error, was_called});
   } catch (...) {
     if (!was_called) return Result{.outcome = Outcome::failed, .error = std::current_exception()};
   }
-  entry.proven = nullptr;
   return std::nullopt;
 }
+
+Counting counting_of(const Job& job) { return job.front()->counts_later ? Counting::later : Counting::at_once; }
 
 /// Whether two messages of the job belong to one sequence. Then the second must not run if the first fails.
 bool has_order(const Job& job) {
@@ -89,14 +93,14 @@ bool has_order(const Job& job) {
 }  // namespace
 
 JobResult JobRunner::run(const Job& job) const {
-  if (Entry& first = *job.front(); first.proven) {
-    if (auto result = count_proven_failure(first)) return {.results = {std::move(*result)}};
+  for (Entry& first = *job.front(); !first.uncounted.empty(); first.uncounted.erase(first.uncounted.begin())) {
+    if (auto result = count_failure(first.message, first.uncounted.front())) return {.results = {std::move(*result)}};
   }
   return run_handler(job);
 }
 
-std::optional<Result> TxJobRunner::count_proven_failure(Entry& entry) const {
-  return count_proven_failure_with(consumer_, entry);
+std::optional<Result> TxJobRunner::count_failure(const Message& message, const std::exception_ptr& failure) const {
+  return count_failure_with(consumer_, message, failure);
 }
 
 JobResult TxJobRunner::run_handler(const Job& job) const {
@@ -106,7 +110,8 @@ JobResult TxJobRunner::run_handler(const Job& job) const {
   for (const EntryPtr& entry : job) messages.push_back(std::move(entry->message));
   JobResult result;
   try {
-    result.results = TxConsumerAccess::consume_batch(consumer_, messages, handlers_of_job(handlers_, job), on_failure);
+    result.results = TxConsumerAccess::consume_batch(consumer_, messages, handlers_of_job(handlers_, job), on_failure,
+                                                     counting_of(job));
   } catch (...) {
     result.error = std::current_exception();
   }
@@ -114,18 +119,19 @@ JobResult TxJobRunner::run_handler(const Job& job) const {
   return result;
 }
 
-std::optional<Result> LeaseJobRunner::count_proven_failure(Entry& entry) const {
-  return count_proven_failure_with(consumer_, entry);
+std::optional<Result> LeaseJobRunner::count_failure(const Message& message, const std::exception_ptr& failure) const {
+  return count_failure_with(consumer_, message, failure);
 }
 
 JobResult LeaseJobRunner::run_handler(const Job& job) const {
   const Entry& entry = *job.front();
   JobResult result;
   try {
-    result.results.push_back(consumer_.consume(entry.message, [&](Lease& lease) {
+    const LeaseHandler handler = [&](Lease& lease) {
       DeliveryAccess::set_incoming(lease.delivery(), entry.incoming);
       handler_(lease);
-    }));
+    };
+    result.results.push_back(LeaseConsumerAccess::consume(consumer_, entry.message, handler, counting_of(job)));
   } catch (...) {
     result.results.push_back({.outcome = Outcome::failed, .error = std::current_exception()});
   }

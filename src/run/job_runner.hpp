@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <exception>
 #include <optional>
 #include <string_view>
 #include <vector>
@@ -32,13 +33,16 @@ class JobRunner {
   /// The maximum number of messages in a job.
   virtual std::size_t job_size() const = 0;
 
-  /// Runs the handler. First it counts the failure of the earlier attempt that is proven, if there is one. The results
-  /// contain the exceptions that handlers throw, or `HandlerError`s.
+  /// How many failures park a message. 0: they never do.
+  virtual int max_attempts() const = 0;
+
+  /// Runs the handler. First it counts the failures of earlier attempts that are not counted yet. The results contain
+  /// the exceptions that handlers throw, or `HandlerError`s.
   JobResult run(const Job& job) const;
 
  private:
-  /// Counts `Entry::proven`. Returns the result if the handler must not run after this.
-  virtual std::optional<Result> count_proven_failure(Entry&) const = 0;
+  /// Counts this failure of an earlier attempt. Returns the result if the handler must not run after this.
+  virtual std::optional<Result> count_failure(const Message&, const std::exception_ptr& failure) const = 0;
   virtual JobResult run_handler(const Job& job) const = 0;
 };
 
@@ -50,9 +54,10 @@ class TxJobRunner : public JobRunner {
 
   std::string_view consumer() const override { return consumer_.name(); }
   std::size_t job_size() const override { return batch_; }
+  int max_attempts() const override { return consumer_.options().max_attempts; }
 
  private:
-  std::optional<Result> count_proven_failure(Entry&) const override;
+  std::optional<Result> count_failure(const Message&, const std::exception_ptr& failure) const override;
   JobResult run_handler(const Job& job) const override;
 
   TxConsumer& consumer_;
@@ -67,9 +72,10 @@ class LeaseJobRunner : public JobRunner {
 
   std::string_view consumer() const override { return consumer_.name(); }
   std::size_t job_size() const override { return 1; }
+  int max_attempts() const override { return consumer_.options().max_attempts; }
 
  private:
-  std::optional<Result> count_proven_failure(Entry&) const override;
+  std::optional<Result> count_failure(const Message&, const std::exception_ptr& failure) const override;
   JobResult run_handler(const Job& job) const override;
 
   LeaseConsumer& consumer_;

@@ -33,6 +33,8 @@ void check(const RunOptions& options) {
   require(options.max_in_flight_bytes > 0, "RunOptions::max_in_flight_bytes must be at least 1");
   require(options.backoff >= 0ms && options.max_backoff >= options.backoff,
           "RunOptions::backoff must be at least zero and at most max_backoff");
+  require(options.breaker.pause > 0ms && options.breaker.max_pause >= options.breaker.pause,
+          "BreakerOptions::pause must be positive and at most max_pause");
   require(options.status_interval > 0ms, "RunOptions::status_interval must be positive");
   // A time point of the clock, in nanoseconds, ends after 292 years.
   require(!options.idle_exit || (*options.idle_exit >= 0ms && *options.idle_exit <= std::chrono::days(100'000)),
@@ -51,7 +53,7 @@ Loop::Loop(Source& source, const JobRunner& runner, const MessageOf& message_of,
       runner_(runner),
       message_of_(message_of),
       options_(options),
-      scheduler_(options, runner.job_size(), source.can_rewind()),
+      scheduler_(options, runner.job_size(), runner.max_attempts(), source.can_rewind()),
       idle_exit_(options.idle_exit, Clock::now()) {
   check(options);
   if (!message_of) throw Error(ErrorCode::invalid_argument, "message_of is empty; give a function that finds the key");

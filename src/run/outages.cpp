@@ -20,7 +20,7 @@ void Outages::begins(const Job& job) {
 void Outages::prove(Entry& entry) const {
   const bool others_succeeded = latest_successful_ > entry.outage_after && seen_ == entry.outages_seen;
   if (entry.suspected && others_succeeded) {
-    entry.proven = entry.suspected;
+    entry.uncounted.push_back(entry.suspected);
     ++entry.failures;
   }
   entry.suspected = nullptr;

@@ -20,7 +20,7 @@ namespace detail {
 /// - A message meets the error again, and a job that began after its first error has consumed a message. Then the
 ///   message is the reason: it waits as a message that failed, and the others do not wait.
 /// - Another message is consumed after this, too, and no other job met an outage between the beginning of the attempt
-///   and the next attempt. Then the attempt counts as a failure of the message: `Entry::proven`.
+///   and the next attempt. Then the attempt counts as a failure of the message: `Entry::uncounted`.
 ///
 /// @threads one at a time.
 class Outages {

@@ -1,11 +1,13 @@
 #include "run/scheduler.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include <txinbox/error.hpp>
 
 #include "backend/failure.hpp"
+#include "consume/consumer_policy.hpp"
 
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
@@ -23,6 +25,12 @@ bool is_outage(const Result& result) noexcept {
 bool is_failure_of(const Result& result) noexcept {
   if (is_outage(result) || Failure(result.error).is(ErrorCode::invalid_key)) return false;
   return result.outcome == Outcome::failed || (result.outcome == Outcome::parked && result.error);
+}
+
+/// Whether the handler has failed, and the consumer counts such failures of a message.
+bool is_of_handler(const std::exception_ptr& error) noexcept {
+  const Failure failure(error);
+  return is_caused_by_message(failure) && !failure.is(ErrorCode::lease_lost);
 }
 
 /// The minimum of the default of `max_in_flight`. If it were smaller, a few messages that wait for a retry would leave
@@ -44,12 +52,14 @@ std::string_view reason_of(const std::exception_ptr& error) noexcept {
 
 }  // namespace
 
-Scheduler::Scheduler(const RunOptions& options, std::size_t job_size, bool can_rewind, std::uint32_t seed)
+Scheduler::Scheduler(const RunOptions& options, std::size_t job_size, int max_attempts, bool can_rewind,
+                     std::uint32_t seed)
     : job_size_(job_size),
       workers_(options.workers),
       can_rewind_(can_rewind),
       backoff_(options.backoff, options.max_backoff, seed),
       outages_(backoff_),
+      breaker_(options.breaker, max_attempts, max_held_of(options, job_size)),
       room_({.messages = max_held_of(options, job_size), .bytes = options.max_in_flight_bytes},
             {.messages = options.max_waiting, .bytes = options.max_waiting_bytes}),
       queue_(options.order) {}
@@ -59,12 +69,111 @@ Scheduler::Scheduler(const RunOptions& options, std::size_t job_size, bool can_r
 Scheduler::Next Scheduler::next(Time now) {
   if (has_ended_) return End{};
   if (now < outages_.blocked_until()) return Wait{outages_.blocked_until()};
-  Job job = queue_.take(now, job_size_);
-  if (job.empty()) return Wait{queue_.next_due()};
+  if (breaker_.must_trip()) return Wait{};  // one of the jobs that run may consume a message
+  if (breaker_.is_tripped()) {
+    if (running_ > 0) return Wait{};  // it is a probe
+    if (now < breaker_.resumes_at()) return Wait{breaker_.resumes_at()};
+  }
+  Job job = take_job(now);
+  if (job.empty()) return Wait{next_job_due(now)};
   ++running_;
   outages_.begins(job);
-  for (const EntryPtr& entry : job) room_.set_waiting(*entry, false);
+  for (const EntryPtr& entry : job) {
+    entry->counts_later = breaker_.is_undecided();
+    room_.set_waiting(*entry, false);
+  }
   return job;
+}
+
+std::optional<Scheduler::Time> Scheduler::next_job_due(Time now) const {
+  const auto due = queue_.next_due();
+  if (breaker_.is_tripped()) return now < breaker_.resumes_at() ? breaker_.resumes_at() : due;
+  if (!breaker_.has_set_aside()) return due;
+  return due ? std::min(*due, breaker_.gives_up_at()) : breaker_.gives_up_at();
+}
+
+Job Scheduler::take_job(Time now) {
+  if (breaker_.is_tripped()) return take_probe(now);
+  Job job = queue_.take(now, job_size_);
+  if (breaker_.has_set_aside() && (now >= breaker_.gives_up_at() || (job.empty() && !can_show_soon(now)))) {
+    count(breaker_.take_set_aside(), now);
+    if (job.empty()) job = queue_.take(now, job_size_);
+  }
+  if (!job.empty()) {
+    Entry& first = *job.front();
+    const bool counts = !breaker_.is_undecided() || !others_can_show(first);
+    if (counts) count(first);
+  }
+  return job;
+}
+
+Job Scheduler::take_probe(Time now) {
+  Job probe = queue_.take(now, 1);
+  if (probe.empty() && breaker_.has_set_aside()) end_round(now);
+  if (!probe.empty()) breaker_.begin_probe(now);
+  return probe;
+}
+
+void Scheduler::end_round(Time now) {
+  breaker_.end_round(now);
+  for (const EntryPtr& entry : breaker_.set_aside()) put_back(entry, now);
+}
+
+/// Whether a message can show within a minute whether the handler works.
+bool Scheduler::can_show_soon(Time now) const {
+  constexpr std::chrono::minutes soon(1);
+  const auto due = queue_.next_due();
+  return running_ > 0 || (due && *due <= now + soon);
+}
+
+/// Whether a message that has not failed can show whether the handler works.
+bool Scheduler::others_can_show(const Entry& entry) const {
+  return std::ranges::any_of(held_, [&](const EntryPtr& each) {
+    const bool may_run = each->state == Entry::State::waiting || each->state == Entry::State::running;
+    return each.get() != &entry && may_run && each->undecided.empty() && each->uncounted.empty();
+  });
+}
+
+/// The undecided failures of the message count.
+void Scheduler::count(Entry& entry) {
+  std::ranges::move(std::exchange(entry.undecided, {}), std::back_inserter(entry.uncounted));
+}
+
+void Scheduler::count(const std::vector<EntryPtr>& entries, Time now) {
+  for (const EntryPtr& entry : entries) {
+    count(*entry);
+    put_back(entry, now);
+  }
+}
+
+/// The undecided failures of these messages do not count.
+void Scheduler::forgive(const std::vector<EntryPtr>& entries, Time now) {
+  for (const EntryPtr& entry : entries) {
+    entry->failures -= static_cast<int>(entry->undecided.size());
+    entry->undecided.clear();
+    put_back(entry, now);
+  }
+}
+
+void Scheduler::trip(Time now) {
+  occurrences_.push_back({.type = RunEventType::tripped, .error = breaker_.error(), .backoff = breaker_.pause()});
+  breaker_.trip(now);
+  for (const EntryPtr& entry : breaker_.set_aside()) put_back(entry, now);
+}
+
+/// If the message was set aside, it can run again.
+void Scheduler::put_back(const EntryPtr& entry, Time now) {
+  if (entry->state != Entry::State::set_aside || entry->is_lost) return;
+  entry->state = Entry::State::waiting;
+  entry->sequence = queue_.sequence_for(entry->incoming);
+  insert(*entry);
+  queue_.enqueue(entry->sequence, now);
+}
+
+/// Adds the message to its sequence, in front of those that came after it.
+void Scheduler::insert(Entry& entry) {
+  auto& waiting = entry.sequence->waiting;
+  waiting.insert(std::ranges::find_if(waiting, [&](const Entry* each) { return each->number > entry.number; }), &entry);
 }
 
 void Scheduler::finished(const Job& job, JobResult result, Time now) {
@@ -80,6 +189,9 @@ void Scheduler::finished(const Job& job, JobResult result, Time now) {
     if (failed != result.results.end()) outage(job, failed->error, now);
   }
   give_back(job, now);
+  count(breaker_.take_decided(), now);
+  forgive(breaker_.take_forgiven(), now);
+  if (breaker_.must_trip() && running_ == 0) trip(now);
 }
 
 /// Returns the messages that run again to their sequences, and the sequences to the queue.
@@ -88,7 +200,7 @@ void Scheduler::give_back(const Job& job, Time now) {
     if ((*entry)->is_lost) {
       release(*entry);
     } else if ((*entry)->state == Entry::State::waiting) {
-      (*entry)->sequence->waiting.push_front(entry->get());
+      insert(**entry);
     }
   }
   for (const EntryPtr& entry : job) {
@@ -100,11 +212,13 @@ void Scheduler::give_back(const Job& job, Time now) {
 }
 
 void Scheduler::decide(const EntryPtr& entry, Result& result, Time now) {
-  if (is_failure_of(result) && !entry->proven) ++entry->failures;
+  if (is_failure_of(result) && entry->uncounted.empty()) ++entry->failures;
   switch (result.outcome) {
     case Outcome::consumed:
       ++summary_.consumed;
       outages_.consumed(*entry);
+      entry->undecided.clear();
+      if (breaker_.works(*entry)) occurrences_.push_back({.type = RunEventType::resumed});
       break;
     case Outcome::already_consumed:
       ++summary_.already_consumed;  // perhaps without the database: ConsumerOptions::recent_keys
@@ -157,13 +271,30 @@ void Scheduler::runs_again(const EntryPtr& entry, const Result& result, Time now
   if (result.outcome == Outcome::not_run || is_outage(result) || entry->is_lost) return;
   if (Failure(result.error).is(ErrorCode::stopped)) return end();
   entry->outages = 0;
-  waits_after_failure(entry, result, now);
+  if (result.outcome != Outcome::failed || !is_of_handler(result.error)) return waits_after_failure(entry, result, now);
+  breaker_.failed(entry, result.error, now);
+  if (breaker_.sets_aside(*entry, now)) return set_aside(entry);
+  if (!breaker_.is_tripped()) return waits_after_failure(entry, result, now);
+  if (breaker_.goes_on(now)) return;
+  end_round(now);
+  waits(entry, result, breaker_.pause(), now);
+}
+
+void Scheduler::set_aside(const EntryPtr& entry) {
+  entry->state = Entry::State::set_aside;
+  ++entry->retries;  // so that the broker does not deliver it again
+  lanes_.touch(*entry);
+  room_.set_waiting(*entry, true);
 }
 
 void Scheduler::waits_after_failure(const EntryPtr& entry, const Result& result, Time now) {
   ++summary_.retries;
   auto wait = backoff_.after(++entry->retries);
   if (result.retry_after > wait || result.outcome == Outcome::postponed) wait = result.retry_after;
+  waits(entry, result, wait, now);
+}
+
+void Scheduler::waits(const EntryPtr& entry, const Result& result, std::chrono::milliseconds wait, Time now) {
   entry->sequence->not_before = now + wait;
   occurrences_.push_back({.type = RunEventType::retry,
                           .entry = entry,
@@ -200,6 +331,7 @@ EntryPtr Scheduler::hold(Incoming incoming, Time now) {
   ++summary_.received;
   room_.add(*entry);
   entry->held = held_.insert(held_.end(), entry);
+  entry->number = ++held_so_far_;
   if (entry->incoming.lane) lanes_.add(*entry, now);
   return entry;
 }

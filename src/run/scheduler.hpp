@@ -18,6 +18,7 @@
 #include <txinbox/version.hpp>
 
 #include "run/backoff.hpp"
+#include "run/breaker.hpp"
 #include "run/entry.hpp"
 #include "run/lanes.hpp"
 #include "run/outages.hpp"
@@ -80,9 +81,9 @@ class Scheduler {
   struct End {};
   using Next = std::variant<Job, Wait, End>;
 
-  /// `job_size` is the maximum number of messages in a job. `can_rewind` is that of the source. `seed` makes the waits
-  /// random.
-  Scheduler(const RunOptions& options, std::size_t job_size, bool can_rewind, std::uint32_t seed);
+  /// `job_size` is the maximum number of messages in a job. `max_attempts` is that of the consumer, and `can_rewind`
+  /// that of the source. `seed` makes the waits random.
+  Scheduler(const RunOptions& options, std::size_t job_size, int max_attempts, bool can_rewind, std::uint32_t seed);
 
   /// Says what a worker without a job does next.
   Next next(Time now);
@@ -139,14 +140,30 @@ class Scheduler {
   void becomes_dead_letter(const EntryPtr&, std::string_view reason, std::exception_ptr error, Time now);
   void runs_again(const EntryPtr&, const Result&, Time now);
   void waits_after_failure(const EntryPtr&, const Result&, Time now);
+  void waits(const EntryPtr&, const Result&, std::chrono::milliseconds wait, Time now);
   void nothing_ran(const std::exception_ptr&);
   void outage(const Job&, const std::exception_ptr&, Time now);
+
+  std::optional<Time> next_job_due(Time now) const;
+  Job take_job(Time now);
+  Job take_probe(Time now);
+  void end_round(Time now);
+  bool can_show_soon(Time now) const;
+  bool others_can_show(const Entry&) const;
+  static void count(Entry&);
+  void count(const std::vector<EntryPtr>&, Time now);
+  void forgive(const std::vector<EntryPtr>&, Time now);
+  void trip(Time now);
+  void put_back(const EntryPtr&, Time now);
+  static void insert(Entry&);
+  void set_aside(const EntryPtr&);
 
   const std::size_t job_size_;
   const std::size_t workers_;
   const bool can_rewind_;
   Backoff backoff_;
   Outages outages_;
+  Breaker breaker_;
 
   std::list<EntryPtr> held_;
   Room room_;
@@ -156,7 +173,8 @@ class Scheduler {
   std::vector<EntryPtr> done_without_lane_;
   std::vector<Occurrence> occurrences_;
 
-  std::size_t running_ = 0;  ///< How many jobs workers have.
+  std::uint64_t held_so_far_ = 0;  ///< It numbers the messages.
+  std::size_t running_ = 0;        ///< How many jobs workers have.
 
   bool has_ended_ = false;
   std::exception_ptr error_;

@@ -21,8 +21,8 @@ namespace detail {
 /// @threads any; one mutex guards everything.
 class SharedScheduler {
  public:
-  SharedScheduler(const RunOptions& options, std::size_t job_size, bool can_rewind)
-      : scheduler_(options, job_size, can_rewind, std::random_device()()) {}
+  SharedScheduler(const RunOptions& options, std::size_t job_size, int max_attempts, bool can_rewind)
+      : scheduler_(options, job_size, max_attempts, can_rewind, std::random_device()()) {}
 
   /// Calls a member of the scheduler, and returns a copy of what it returns. No other thread uses the scheduler during
   /// this time.

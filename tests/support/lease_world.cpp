@@ -104,7 +104,8 @@ void LeaseWorld::deliver(const std::string& content, HandlerKind handler) {
   const Message message{.business_key = "k", .message_id = "m", .content = content, .valid_for = valid_for};
   const LeaseHandler run = [&](Lease& held) { handle(call, held); };
   try {
-    const Result result = detail::LeaseDelivery(terms_, *leases_, *timer_, message, run).consume();
+    const Result result =
+        detail::LeaseDelivery(terms_, *leases_, *timer_, message, run, detail::Counting::at_once).consume();
     ends.emplace_back(to_string(result.outcome));
     check_result(call, result);
   } catch (...) {

@@ -75,7 +75,7 @@ void happen(SchedulerWorld& world, RunTwist twist) {
 /// Lets everything end, and returns what is wrong then.
 std::string wrong_at_end(SchedulerWorld& world, std::size_t messages) {
   world.endless.clear();
-  world.run_for(10min);
+  world.run_for(2h);
   if (!world.problem().empty()) return world.problem();
   if (world.running() > 0) return "a job has not ended";
   if (world.scheduler.has_ended()) return "";
@@ -114,7 +114,9 @@ std::string wrong_in_random_schedule(const LaneSetup& setup, unsigned seed) {
   options.workers = 1 + below(4);
   options.max_in_flight = 1 + below(20);
   options.max_waiting = below(40);
-  SchedulerWorld world(setup.lanes, per_lane, options, 1 + below(8), setup.can_rewind, seed);
+  options.breaker.failures = below(6);
+  const auto parks_after = static_cast<int>(below(4));
+  SchedulerWorld world(setup.lanes, per_lane, options, 1 + below(8), setup.can_rewind, seed, parks_after);
   for (int step = 0; step < 600 && world.problem().empty(); ++step) {
     switch (below(12)) {
       case 0:
@@ -141,6 +143,7 @@ std::string wrong_in_random_schedule(const LaneSetup& setup, unsigned seed) {
       case 9:
         world.database_is_down = below(4) == 0;
         world.refuses_dead_letters = below(2) == 0;
+        world.handler_works = below(3) > 0;
         break;
       case 10:
         if (const auto message = world.held(below(100))) {
@@ -158,6 +161,7 @@ std::string wrong_in_random_schedule(const LaneSetup& setup, unsigned seed) {
   }
   world.database_is_down = false;
   world.refuses_dead_letters = false;
+  world.handler_works = true;
   return wrong_at_end(world, std::max<std::size_t>(setup.lanes, 1) * per_lane);
 }
 

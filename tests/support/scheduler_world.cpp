@@ -21,9 +21,10 @@ std::string key_of(std::size_t place) { return "k" + std::to_string(place % 2); 
 }  // namespace
 
 SchedulerWorld::SchedulerWorld(std::size_t lanes, std::size_t per_lane, const RunOptions& options, std::size_t job_size,
-                               bool can_rewind, std::uint32_t seed)
-    : scheduler(options, job_size, can_rewind, seed),
+                               bool can_rewind, std::uint32_t seed, int parks_after)
+    : scheduler(options, job_size, parks_after, can_rewind, seed),
       options_(options),
+      parks_after_(parks_after),
       job_size_(job_size),
       has_lanes_(lanes > 0),
       per_lane_(per_lane),
@@ -62,6 +63,7 @@ void SchedulerWorld::deliver(const Id& id) {
   ticket_of_[id] = incoming.ticket;
   Message message{.business_key = bytes->id};
   scheduler.add(std::move(incoming), std::move(message), now);
+  sleeps_until_.reset();
 }
 
 bool SchedulerWorld::poll(std::size_t most) {
@@ -95,6 +97,7 @@ void SchedulerWorld::acknowledge(const Incoming& incoming) {
 }
 
 bool SchedulerWorld::settle() {
+  for (const detail::Occurrence& each : scheduler.take_occurrences()) events.push_back(each.type);
   const detail::Settlement settlement = scheduler.take_settlement(now);
   for (const auto& entry : settlement.acknowledge) acknowledge(entry->incoming);
   for (const auto lane : settlement.lost) lanes_.at(lane).is_paused = false;
@@ -119,6 +122,7 @@ bool SchedulerWorld::publish_dead_letters() {
       scheduler.dead_letter_failed(entry, {}, now);
     } else {
       ended_.insert(id_of(entry->incoming));
+      dead.insert(id_of(entry->incoming));
       scheduler.dead_letter_confirmed(entry);
     }
   }
@@ -140,7 +144,8 @@ void SchedulerWorld::check_order(const Job& job) {
     for (std::size_t place = 0; has_lanes_ && place < id.second; ++place) {
       const Id earlier{id.first, place};
       const bool in_sequence = options_.order == Ordering::lane || key_of(place) == key_of(id.second);
-      if (in_sequence && !decided_.contains(earlier) && !earlier_in_job.contains(earlier)) {
+      const bool is_passed = decided_.contains(earlier) || aside_.contains(earlier);
+      if (in_sequence && !is_passed && !earlier_in_job.contains(earlier)) {
         wrong(fmt::format("{} runs before {}@{}", entry->incoming.id, id.first, place));
       }
     }
@@ -149,9 +154,12 @@ void SchedulerWorld::check_order(const Job& job) {
 }
 
 bool SchedulerWorld::begin_job() {
-  if (jobs_.size() == options_.workers) return false;
+  if (jobs_.size() == options_.workers || (sleeps_until_ && now < *sleeps_until_)) return false;
   detail::Scheduler::Next next = scheduler.next(now);
   Job* const job = std::get_if<Job>(&next);
+  if (const auto* const wait = std::get_if<detail::Scheduler::Wait>(&next)) {
+    sleeps_until_ = wait->until.value_or(Time::max());
+  }
   if (job == nullptr) return false;
   check_order(*job);
   if (scheduler.has_ended()) wrong("a job begins after the end");
@@ -160,20 +168,37 @@ bool SchedulerWorld::begin_job() {
 }
 
 Fate SchedulerWorld::fate_of(const Id& id) const {
+  if (!handler_works) return Fate::fails;
   const auto found = fates.find(id);
   return found == fates.end() || found->second.times == 0 ? Fate::good : found->second.fate;
 }
 
-Result SchedulerWorld::result_of(const Id& id) {
+/// What a consumer does after the handler has failed.
+Result SchedulerWorld::failed(const detail::Entry& entry) {
+  const Id id = id_of(entry.incoming);
+  const auto error = std::make_exception_ptr(std::runtime_error("no stock"));
+  if (parks_after_ > 0 && entry.counts_later && entry.undecided.size() + 1 >= static_cast<std::size_t>(parks_after_)) {
+    aside_.insert(id);
+  }
+  if (parks_after_ > 0 && !entry.counts_later && ++failures[id] >= parks_after_) {
+    decided_.insert(id);
+    return {.outcome = Outcome::parked, .error = error};
+  }
+  return {.outcome = Outcome::failed, .error = error};
+}
+
+Result SchedulerWorld::result_of(const detail::Entry& entry) {
+  const Id id = id_of(entry.incoming);
   ++runs_[id];
+  aside_.erase(id);
   const Fate fate = fate_of(id);
-  if (fate != Fate::good) --fates[id].times;
+  if (handler_works && fate != Fate::good) --fates[id].times;
   switch (fate) {
     case Fate::good:
       decided_.insert(id);
       return {.outcome = ended_.insert(id).second ? Outcome::consumed : Outcome::already_consumed};
     case Fate::fails:
-      return {.outcome = Outcome::failed, .error = std::make_exception_ptr(std::runtime_error("no stock"))};
+      return failed(entry);
     case Fate::postponed:
       return {.outcome = Outcome::postponed, .retry_after = 500ms};
     case Fate::rejected:
@@ -186,25 +211,28 @@ Result SchedulerWorld::result_of(const Id& id) {
 }
 
 /// What `JobRunner` does before the handler runs. Returns none if the handler is to run.
-std::optional<Result> SchedulerWorld::count_proven_failure(detail::Entry& entry) {
-  if (!entry.proven) return std::nullopt;
+std::optional<Result> SchedulerWorld::count_failures(detail::Entry& entry) {
   const Id id = id_of(entry.incoming);
-  if (held_elsewhere.contains(id)) return Result{.outcome = Outcome::in_progress};
-  entry.proven = nullptr;
-  if (++proven_failures[id] < max_attempts) return std::nullopt;
-  decided_.insert(id);
-  return Result{.outcome = Outcome::parked};
+  for (; !entry.uncounted.empty(); entry.uncounted.erase(entry.uncounted.begin())) {
+    if (held_elsewhere.contains(id)) return Result{.outcome = Outcome::in_progress};
+    const bool is_outage = is_transient(entry.uncounted.front());
+    const int count = is_outage ? ++proven_failures[id] : ++failures[id];
+    if (count < (is_outage ? max_attempts : parks_after_)) continue;
+    decided_.insert(id);
+    return Result{.outcome = Outcome::parked};
+  }
+  return std::nullopt;
 }
 
 /// What a consumer answers. After a message that fails, later messages of its sequence do not run.
 detail::JobResult SchedulerWorld::result_of(const Job& job) {
-  if (job.size() > 1 && std::ranges::any_of(job, [](const auto& entry) { return entry->proven != nullptr; })) {
-    wrong("a message whose failure is proven does not run alone");
+  if (job.size() > 1 && std::ranges::any_of(job, [](const auto& entry) { return !entry->uncounted.empty(); })) {
+    wrong("a message whose failure is not counted yet does not run alone");
   }
   const bool has_poison =
       std::ranges::any_of(job, [&](const auto& entry) { return fate_of(id_of(entry->incoming)) == Fate::poison; });
   if (database_is_down || (has_poison && job.size() > 1)) return {.error = outage()};
-  if (auto result = count_proven_failure(*job.front())) return {.results = {std::move(*result)}};
+  if (auto result = count_failures(*job.front())) return {.results = {std::move(*result)}};
   detail::JobResult result;
   std::set<std::string> stopped;
   for (const auto& entry : job) {
@@ -212,7 +240,7 @@ detail::JobResult SchedulerWorld::result_of(const Job& job) {
       result.results.push_back({.outcome = Outcome::not_run});
       continue;
     }
-    result.results.push_back(result_of(id_of(entry->incoming)));
+    result.results.push_back(result_of(*entry));
     if (action_for(result.results.back()) == Action::redeliver) stopped.insert(sequence_of(entry->incoming));
   }
   return result;
@@ -226,6 +254,7 @@ bool SchedulerWorld::end_job(std::size_t number) {
     const Job ended = std::move(*job);
     jobs_.erase(job);
     scheduler.finished(ended, result_of(ended), now);
+    sleeps_until_.reset();
     return true;
   }
   return false;

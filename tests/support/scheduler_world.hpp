@@ -37,8 +37,9 @@ class SchedulerWorld {
   using Id = std::pair<std::size_t, std::size_t>;  ///< A message: its lane, and its place in the lane.
 
   /// `lanes`: 0 makes a queue, whose messages have no order. `per_lane`: how many messages each lane has.
+  /// `parks_after`: so many failures of its handler park a message; 0: they never do.
   SchedulerWorld(std::size_t lanes, std::size_t per_lane, const RunOptions& options, std::size_t job_size,
-                 bool can_rewind = false, std::uint32_t seed = 1);
+                 bool can_rewind = false, std::uint32_t seed = 1, int parks_after = 0);
 
   /// A few messages in flight, and short waits.
   static RunOptions options_of_test();
@@ -74,6 +75,7 @@ class SchedulerWorld {
   std::set<Id> held_elsewhere;  ///< Messages whose proven failures cannot be counted: another delivery has their keys.
   std::set<Id> endless;         ///< Messages whose handlers do not end until they are removed from here.
   bool database_is_down = false;
+  bool handler_works = true;     ///< Otherwise it throws for each message.
   int max_attempts = 1'000'000;  ///< So many proven failures park a message.
   bool refuses_dead_letters = false;
 
@@ -82,6 +84,9 @@ class SchedulerWorld {
   std::size_t acknowledged_in_all() const;
   int runs(const Id& id) const;       ///< How often its handler has run.
   std::map<Id, int> proven_failures;  ///< How many errors as of an outage count as its failures.
+  std::map<Id, int> failures;         ///< How many failures of its handler the consumer has counted.
+  std::set<Id> dead;                  ///< Its dead letters.
+  std::vector<RunEventType> events;
 
   std::size_t pauses = 0;
   std::size_t most_held = 0;  ///< The most messages that the scheduler has held.
@@ -102,8 +107,9 @@ class SchedulerWorld {
   void check_order(const detail::Job& job);
   void acknowledge(const Incoming& incoming);
   detail::JobResult result_of(const detail::Job& job);
-  Result result_of(const Id& id);
-  std::optional<Result> count_proven_failure(detail::Entry& entry);
+  Result result_of(const detail::Entry& entry);
+  std::optional<Result> count_failures(detail::Entry& entry);
+  Result failed(const detail::Entry& entry);
   Fate fate_of(const Id& id) const;
   std::string sequence_of(const Incoming& incoming) const;
   static Id id_of(const Incoming& incoming);
@@ -111,6 +117,7 @@ class SchedulerWorld {
   void wrong(std::string text);
 
   const RunOptions options_;
+  const int parks_after_;
   const std::size_t job_size_;
   const bool has_lanes_;
   const std::size_t per_lane_;
@@ -119,9 +126,11 @@ class SchedulerWorld {
   std::map<std::uint64_t, Id> held_;       ///< What the source holds, by ticket.
   std::map<Id, std::uint64_t> ticket_of_;  ///< The latest delivery of each message.
   std::map<Id, std::string> keys_;
-  std::set<Id> decided_;  ///< Messages that later messages of their sequence do not wait for any more.
-  std::set<Id> ended_;    ///< Messages that may be acknowledged.
-  std::set<Id> done_;     ///< Messages that are acknowledged.
+  std::optional<Time> sleeps_until_;  ///< The free workers wait until this time, or until something happens.
+  std::set<Id> decided_;              ///< Messages that later messages of their sequence do not wait for any more.
+  std::set<Id> ended_;                ///< Messages that may be acknowledged.
+  std::set<Id> aside_;                ///< Messages that have failed often, and the handler did not work for others.
+  std::set<Id> done_;                 ///< Messages that are acknowledged.
   std::map<Id, int> runs_;
   std::deque<detail::Job> jobs_;
   std::uint64_t tickets_ = 0;

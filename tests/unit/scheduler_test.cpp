@@ -291,7 +291,7 @@ TEST_CASE("a lane that the broker takes back and gives again does not wait for t
 
 TEST_CASE("after the end, a dead letter is published once, and not again if the broker has not confirmed it") {
   const RunOptions options = SchedulerWorld::options_of_test();
-  detail::Scheduler scheduler(options, 1, false, 1);
+  detail::Scheduler scheduler(options, 1, 0, false, 1);
   detail::Scheduler::Time now{};
   const auto add = [&] { scheduler.add_dead_letter({}, "invalid_key", {}, now); };
   const auto publish = [&] {

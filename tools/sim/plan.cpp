@@ -107,6 +107,7 @@ Plan Plan::of(std::uint64_t seed) {
   plan.waits_for_claims = is();
   plan.has_recent_keys = random() % 3 == 0;
   plan.answers_under_lease = random() % 3 == 0;
+  plan.breaker = std::array<std::size_t, 4>{0, 0, 3, 20}[random() % 4];
 
   plan.faults_end = std::chrono::seconds(number(10, 120));
   plan.switch_rate = rate(0.2);
@@ -155,7 +156,7 @@ std::string Plan::text() const {
   };
   add(max_in_flight > 0, fmt::format("max_in_flight {}", max_in_flight));
   add(max_waiting > 0, fmt::format("max_waiting {}", max_waiting));
-  add(max_attempts > 0, fmt::format("max_attempts {}", max_attempts));
+  add(max_attempts > 0, fmt::format("max_attempts {}, breaker {}", max_attempts, breaker));
   add(orders_by_key, "order by key");
   add(broker_kind == BrokerKind::fifo, "lanes that cannot be read again");
   add(broker_kind == BrokerKind::queue, "a queue");

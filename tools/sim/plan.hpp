@@ -52,6 +52,7 @@ struct Plan {
   std::size_t max_in_flight = 0;  ///< Of `RunOptions`. 0: its default.
   std::size_t max_waiting = 0;    ///< The same.
   int max_attempts = 0;
+  std::size_t breaker = 0;  ///< `BreakerOptions::failures`.
   bool orders_by_key = false;
   BrokerKind broker_kind = BrokerKind::log;
   HandlerKind handlers = HandlerKind::one;

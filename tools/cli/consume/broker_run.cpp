@@ -43,6 +43,7 @@ int BrokerRun::run(Source& source, TxConsumer& consumer) {
     options.backoff = *backoff;
     options.max_backoff = std::max(options.max_backoff, options.backoff);
   }
+  options.breaker.failures = options_.breaker;
   if (!options_.idle_exit.empty()) options.idle_exit = parse_duration(options_.idle_exit);
   const MessageOf message_of = [this](const Incoming& incoming) {
     Message message;
@@ -155,6 +156,15 @@ void BrokerRun::observe(const RunEvent& event) {
       break;
     case RunEventType::status:
       lag_ = event.status->lag ? ", " + grouped(*event.status->lag) + " wait at the broker" : "";
+      break;
+    case RunEventType::tripped:
+      progress_.message(
+          fmt::format("the SQL fails for all messages: {}; their failures do not count. One message is "
+                      "tried again in {}, then others at longer intervals, until one is consumed",
+                      detail::one_line(describe_error(event.error, options_.verbose)), format_duration(event.backoff)));
+      break;
+    case RunEventType::resumed:
+      progress_.message("a message was consumed again, so all of them run");
       break;
   }
   progress_.draw(fmt::format("{} messages{}", grouped(settled_), lag_));

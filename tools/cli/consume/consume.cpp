@@ -50,6 +50,7 @@ std::string broker_url(const ConsumeOptions& options) {
   needs_broker(!options.order.empty(), "--order");
   needs_broker(!options.backoff.empty(), "--backoff");
   needs_broker(!options.idle_exit.empty(), "--idle-exit");
+  needs_broker(options.breaker != BreakerOptions{}.failures, "--breaker");
   return url;
 }
 
@@ -183,6 +184,13 @@ void add_consume(Command app, Run& run) {
               "default: 200ms")
       .type("TIME")
       .checked(is_time);
+  broker
+      .option("--breaker", options->breaker,
+              "With --max-attempts: if the SQL fails for this many keys and for no other, failures stop to count, and "
+              "one message at a time is tried until one is consumed; 0: never")
+      .type("N")
+      .with_default()
+      .range(0, 1'000'000'000);
   broker
       .option("--idle-exit", options->idle_exit, "End after this time without a new or running message; default: never")
       .type("TIME")

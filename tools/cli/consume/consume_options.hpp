@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include <txinbox/run.hpp>
+
 #include "console/database_option.hpp"
 
 namespace txinbox::cli {
@@ -33,6 +35,7 @@ struct ConsumeOptions {
   std::string backoff;       // a duration; empty: that of RunOptions
   std::string idle_exit;     // a duration; empty: never
   std::size_t workers = 1;
+  std::size_t breaker = BreakerOptions{}.failures;
   std::string file;  // empty or "-": standard input
   std::size_t batch = 100;
   int max_attempts = 0;  // 0: a message is never parked

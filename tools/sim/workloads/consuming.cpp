@@ -51,8 +51,10 @@ Consuming::Act Consuming::draw_act(std::size_t lane) const {
   // After a ROLLBACK or COMMIT, a set handler would go on outside of the transaction with the messages that follow.
   const bool goes_on = plan.handlers != HandlerKind::one && plan.batch > 1 && !is_refused;
   const bool leaves = act == Act::rolls_back || act == Act::commits;
-  // Without a limit for attempts, a message that always fails would never end. A torn one is a dead letter at once.
-  const bool ends = plan.max_attempts > 0 || act < Act::fails || (act == Act::commits && !is_refused && !goes_on);
+  // Without a limit for attempts, a message that always fails would never end. With a breaker, it ends only if others
+  // are consumed. A torn one is a dead letter at once.
+  const bool parks = plan.max_attempts > 0 && plan.breaker == 0;
+  const bool ends = parks || act < Act::fails || (act == Act::commits && !is_refused && !goes_on);
   if (!ends) return Act::fails_at_first;
   if (act == Act::refuses && plan.handlers != HandlerKind::one) return Act::succeeds;  // a set handler must not refuse
   return leaves && goes_on ? Act::fails : act;
@@ -71,6 +73,7 @@ void Consuming::serve(std::size_t, const std::stop_token& stop) {
                      .order = plan.orders_by_key ? Ordering::key : Ordering::lane,
                      .max_in_flight = plan.max_in_flight,
                      .max_backoff = 2s,
+                     .breaker = breaker_of(plan),
                      .stop = stop};
   if (plan.max_waiting > 0) options.max_waiting = plan.max_waiting;
   const std::size_t most_running = plan.batch * plan.workers;

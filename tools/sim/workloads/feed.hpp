@@ -2,6 +2,7 @@
 
 // The broker of a workload, and the producers that send messages to it.
 
+#include <chrono>
 #include <cstddef>
 #include <functional>
 #include <memory>
@@ -9,10 +10,18 @@
 #include <set>
 #include <string>
 
+#include <txinbox/run.hpp>
+
 #include "sim/broker.hpp"
+#include "sim/plan.hpp"
 #include "sim/workload.hpp"
 
 namespace txinbox::sim {
+
+/// The breaker of `run`. Its pauses are short, so that everything is done within the time that the checks allow.
+inline BreakerOptions breaker_of(const Plan& plan) {
+  return {.failures = plan.breaker, .pause = std::chrono::seconds(1), .max_pause = std::chrono::seconds(10)};
+}
 
 /// A message that is sent now.
 struct Placed {

@@ -41,7 +41,8 @@ Leasing::Act Leasing::draw_act(std::size_t lane) const {
   if (!threads().happens(plan.special_rate)) return Act::succeeds;
   const Act act =
       std::array{Act::fails_at_first, Act::postpones, Act::is_slow, Act::renews, Act::fails}[threads().any_of(5)];
-  return plan.max_attempts == 0 && act == Act::fails ? Act::fails_at_first : act;
+  const bool parks = plan.max_attempts > 0 && plan.breaker == 0;  // with a breaker, only if others are consumed
+  return act == Act::fails && !parks ? Act::fails_at_first : act;
 }
 
 void Leasing::serve(std::size_t, const std::stop_token& stop) {
@@ -50,7 +51,11 @@ void Leasing::serve(std::size_t, const std::stop_token& stop) {
   LeaseConsumer consumer(pool, "lease", {.length = lease_time, .heartbeat = plan.has_heartbeat ? lease_time / 3 : 0ms},
                          {.stop = stop, .max_attempts = plan.max_attempts, .count_starts = plan.counts_starts});
   const std::unique_ptr<SimSource> source = feed_.broker().connect();
-  RunOptions options{.workers = plan.workers, .max_in_flight = plan.max_in_flight, .max_backoff = 2s, .stop = stop};
+  RunOptions options{.workers = plan.workers,
+                     .max_in_flight = plan.max_in_flight,
+                     .max_backoff = 2s,
+                     .breaker = breaker_of(plan),
+                     .stop = stop};
   if (plan.max_waiting > 0) options.max_waiting = plan.max_waiting;
   (void)txinbox::run(
       *source, consumer, [](const Incoming& in) { return Message{.business_key = std::string(in.body)}; },

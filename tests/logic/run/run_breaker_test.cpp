@@ -1,0 +1,151 @@
+// The breaker of `run`, with the consumers that count the failures.
+
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <stdexcept>
+#include <string>
+
+#include <doctest/doctest.h>
+#include <soci/soci.h>
+#include <txinbox/txinbox.hpp>
+
+#include "support/effects.hpp"
+#include "support/memory_broker.hpp"
+#include "support/run_kit.hpp"
+
+namespace txinbox::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr int keys = 200;
+constexpr int attempts = 3;
+
+/// A deployment whose handler throws. It is repaired after the breaker has tripped and some probes have failed.
+struct BadDeployment {
+  std::atomic<bool> tripped = false;
+  std::atomic<int> trips = 0, resumes = 0, calls = 0;
+
+  /// What the handler does first.
+  void fail_until_repaired() {
+    constexpr int failing_probes = 3;
+    if (!tripped || ++calls <= failing_probes) throw std::runtime_error("a table has another name");
+  }
+
+  RunOptions options() {
+    RunOptions options = until_idle();
+    options.batch = 5;
+    options.workers = 2;
+    options.backoff = options.max_backoff = 1ms;
+    options.breaker = {.failures = 20, .pause = 5ms, .max_pause = 20ms};
+    options.listeners.push_back(on_event([this](const RunEvent& event) {
+      if (event.type == RunEventType::tripped) {
+        ++trips;
+        tripped = true;
+        CHECK(event.error_class == "std::runtime_error");
+      }
+      if (event.type == RunEventType::resumed) ++resumes;
+    }));
+    return options;
+  }
+};
+
+void publish(MemoryBroker& broker, int lanes) {
+  for (int i = 0; i < keys; ++i) broker.publish(lanes == 0 ? 0 : i % lanes, {.body = numbered("order", i)});
+}
+
+void check_all_consumed(const EffectDatabase& db, const MemoryBroker& broker, const RunSummary& summary) {
+  CHECK(summary.consumed == keys);
+  CHECK(summary.dead_letters == 0);
+  CHECK(db.effects() == keys);
+  CHECK(broker.letters().empty());
+  CHECK(db.number("select count(*) from txinbox_failed_message where attempts > 0") == 0);
+}
+
+TEST_CASE("after a bad deployment, all messages are consumed, and nobody had to do anything") {
+  EffectDatabase db;
+  Pool pool = db.pool();
+  TxConsumer consumer(pool, "order-service", {.max_attempts = attempts});
+  MemoryBroker broker(0);
+  publish(broker, 0);
+  MemorySource source(broker);
+  BadDeployment deployment;
+  const RunSummary summary = run(
+      source, consumer, body_is_key,
+      [&](soci::session& sql, Delivery& delivery) {
+        deployment.fail_until_repaired();
+        add_effect(sql, delivery);
+      },
+      deployment.options());
+  check_all_consumed(db, broker, summary);
+  CHECK(deployment.trips == 1);
+  CHECK(deployment.resumes == 1);
+}
+
+TEST_CASE("after a bad deployment under leases, all messages are consumed, too") {
+  EffectDatabase db;
+  Pool pool = db.pool();
+  LeaseConsumer consumer(pool, "order-service", {}, {.max_attempts = attempts});
+  MemoryBroker broker(0);
+  publish(broker, 0);
+  MemorySource source(broker);
+  BadDeployment deployment;
+  const RunSummary summary = run(
+      source, consumer, body_is_key,
+      [&](Lease& lease) {
+        deployment.fail_until_repaired();
+        const auto sql = db.session();
+        add_effect(*sql, lease.delivery());
+      },
+      deployment.options());
+  check_all_consumed(db, broker, summary);
+  CHECK(deployment.trips == 1);
+}
+
+TEST_CASE("messages that fail among others are counted and parked, although run began with them") {
+  for (const bool under_lease : {false, true}) {
+    CAPTURE(under_lease);
+    EffectDatabase db;
+    Pool pool = db.pool();
+    MemoryBroker broker(2);
+    publish(broker, 2);
+    MemorySource source(broker);
+    BadDeployment deployment;
+    const auto fails = [](const Delivery& delivery) {
+      const std::string& key = delivery.message().business_key;
+      if (key == "order-0" || key == "order-1" || key == "order-77") throw std::runtime_error("no stock");
+    };
+    TxConsumer consumer(pool, "order-service", {.max_attempts = attempts});
+    LeaseConsumer lease_consumer(pool, "order-service", {}, {.max_attempts = attempts});
+    const RunSummary summary = under_lease ? run(
+                                                 source, lease_consumer, body_is_key,
+                                                 [&](Lease& lease) {
+                                                   fails(lease.delivery());
+                                                   const auto sql = db.session();
+                                                   add_effect(*sql, lease.delivery());
+                                                 },
+                                                 deployment.options())
+                                           : run(
+                                                 source, consumer, body_is_key,
+                                                 [&](soci::session& sql, Delivery& delivery) {
+                                                   fails(delivery);
+                                                   add_effect(sql, delivery);
+                                                 },
+                                                 deployment.options());
+    CHECK(summary.consumed == keys - 3);
+    CHECK(broker.letters().size() == 3);
+    for (const auto& letter : broker.letters()) CHECK(letter.reason == "parked");
+    const auto failed = list_failed(*db.session());
+    REQUIRE(failed.size() == 3);
+    for (const FailedMessage& each : failed) {
+      CHECK(each.state == FailedState::parked);
+      CHECK(each.attempts == attempts);
+      CHECK(each.last_error == "std::runtime_error");
+    }
+    CHECK(deployment.trips == 0);
+  }
+}
+
+}  // namespace
+}  // namespace txinbox::test
