@@ -143,5 +143,34 @@ struct LeaseFilter {
 /// @errors   `Error` invalid_key, schema_missing; a database error as it was.
 std::vector<LeaseInfo> list_leases(ConnectionRef connection, const LeaseFilter& filter = {});
 
+/// A content that came for a key whose row has another content (`Outcome::conflict`). Only the hashes of the contents
+/// are stored.
+struct ConflictingContent {
+  std::string consumer;                  ///< The consumer's name.
+  std::string business_key;              ///< The key of both messages.
+  std::string message_id;                ///< The broker's id of the latest delivery with this content; may be empty.
+  std::string original_message_id;       ///< The broker's id of the message that has the row; may be empty.
+  std::string content_hash;              ///< SHA-256 of this content, in hexadecimal.
+  std::string original_hash;             ///< SHA-256 of the content that the row had.
+  std::string state;                     ///< The state of the row when this content came first: "consumed", "parked".
+  std::int64_t deliveries = 0;           ///< How many deliveries had this content.
+  std::optional<DatabaseTime> first_at;  ///< When the first of them came.
+  std::optional<DatabaseTime> last_at;   ///< When the latest of them came.
+  std::chrono::seconds age{0};           ///< The time since the latest one.
+};
+
+/// Which conflicts to list.
+struct ConflictFilter {
+  std::string consumer = {};      ///< Empty: all consumers.
+  std::string business_key = {};  ///< Empty: all keys.
+  std::size_t limit = 1000;       ///< At most this many are listed; 0: none.
+};
+
+/// Lists the contents that were refused because their key was known with another content. The latest one is first. A
+/// key has at most `ConsumerOptions::max_conflicts` of them.
+///
+/// @errors `Error` invalid_key, schema_missing; a database error as it was.
+std::vector<ConflictingContent> list_conflicts(ConnectionRef connection, const ConflictFilter& filter = {});
+
 TXINBOX_NAMESPACE_END
 }  // namespace txinbox

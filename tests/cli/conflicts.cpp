@@ -1,8 +1,11 @@
 // A key that comes again with different values in --content.
 
+#include <algorithm>
+#include <set>
 #include <string>
 
 #include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
 
 #include "cli/orders.hpp"
 
@@ -77,4 +80,36 @@ TEST_CASE("with --stop-on-error, no message after a conflict is consumed") {
   CHECK(counts(ended) == "consumed 1, already consumed 0, conflicts 1, parked 0, failed 0");
   CHECK(ended.last_line().ends_with("  stopped: last line handled 1, go on at line 2"));
   CHECK(orders.orders() == 1);
+}
+
+TEST_CASE("conflicts lists what was refused, and both messages") {
+  const Orders orders;
+  CHECK(run({"conflicts"}, orders.db.url()).out == "nothing found\n");
+  CHECK(run({"conflicts", "--json"}, orders.db.url()).out == "[]\n");
+  CHECK(orders
+            .consume(order("1", "\"A\"") + order("2", "\"A\"") + order("2", "\"A\"") + order("3", "\"A\""),
+                     by_quantity_and_account)
+            .status == 1);
+  const Ended listed = run({"conflicts", "--consumer", "orders"}, orders.db.url());
+  CHECK(listed.status == 0);
+  CHECK(listed.out.starts_with("CONSUMER  BUSINESS KEY  MESSAGE ID  CONTENT"));
+  CHECK(std::ranges::count(listed.out, '\n') == 3);
+  const auto json = nlohmann::json::parse(run({"conflicts", "--json", "--", "o1"}, orders.db.url()).out);
+  REQUIRE(json.size() == 2);
+  std::set<std::string> contents;
+  std::set<int> deliveries;
+  for (const auto& each : json) {
+    CHECK(each.at("consumer") == "orders");
+    CHECK(each.at("business_key") == "o1");
+    CHECK(each.at("state") == "consumed");
+    CHECK(each.at("content_hash") != each.at("original_hash"));
+    contents.insert(each.at("content_hash"));
+    deliveries.insert(each.at("deliveries").get<int>());
+  }
+  CHECK(contents.size() == 2);
+  CHECK(deliveries == std::set<int>{1, 2});
+  CHECK(run({"conflicts", "o2"}, orders.db.url()).out == "nothing found\n");
+  const Ended limited = run({"conflicts", "--limit", "1"}, orders.db.url());
+  CHECK(limited.err == "txinbox: there are more than 1; --limit shows more\n");
+  CHECK(std::ranges::count(limited.out, '\n') == 2);
 }

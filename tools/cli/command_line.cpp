@@ -20,6 +20,7 @@ void add_all(Command app, Run& run) {
   add_consume(app, run);
   add_status(app, run);
   add_leases(app, run);
+  add_conflicts(app, run);
   add_show(app, run);
   add_forget(app, run);
   add_purge(app, run);

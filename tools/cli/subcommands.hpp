@@ -11,6 +11,7 @@ void add_doctor(Command app, Run& run);
 void add_consume(Command app, Run& run);
 void add_status(Command app, Run& run);
 void add_leases(Command app, Run& run);
+void add_conflicts(Command app, Run& run);
 void add_show(Command app, Run& run);
 void add_forget(Command app, Run& run);
 void add_purge(Command app, Run& run);

@@ -1,4 +1,5 @@
 #include <string>
+#include <thread>
 
 #include <doctest/doctest.h>
 #include <soci/soci.h>
@@ -99,6 +100,47 @@ TEST_CASE("a lease is listed with its fence and its message while its handler ru
   CHECK(list_leases(*sql).empty());
 }
 
+TEST_CASE("conflicts are listed with both messages, the latest one first") {
+  const TestDatabase db;
+  const auto sql = db.session();
+  CHECK(list_conflicts(*sql).empty());
+  consume(db, "svc", {.business_key = "k", .message_id = "m1", .content = "a"});
+  consume(db, "other", {.business_key = "k'", .content = "a"});
+  const auto conflicts = [&](const char* name, const Message& message) {
+    TxConsumer consumer(*sql, name);
+    CHECK(consumer.consume(message, [](soci::session&, Delivery&) {}).outcome == Outcome::conflict);
+  };
+  conflicts("svc", {.business_key = "k", .message_id = "m2", .content = "b"});
+  conflicts("svc", {.business_key = "k", .message_id = "m3", .content = "b"});
+  std::this_thread::sleep_for(std::chrono::milliseconds(2));  // so that the last one has a later time
+  conflicts("other", {.business_key = "k'", .content = "c"});
+  const auto found = list_conflicts(*sql);
+  REQUIRE(found.size() == 2);
+  CHECK(found[0].consumer == "other");
+  CHECK(found[0].business_key == "k'");
+  CHECK(found[0].message_id.empty());
+  CHECK(found[0].original_message_id.empty());
+  CHECK(found[0].deliveries == 1);
+  const ConflictingContent& latest = found[1];
+  CHECK(latest.consumer == "svc");
+  CHECK(latest.business_key == "k");
+  CHECK(latest.message_id == "m3");
+  CHECK(latest.original_message_id == "m1");
+  CHECK(latest.content_hash == "3e23e8160039594a33894f6564e1b1348bbd7a0088d42c4acb73eeaed59c009d");
+  CHECK(latest.original_hash == "ca978112ca1bbdcafac231b39a23dc4da786eff8147c4e72b9807785afee48bb");
+  CHECK(latest.state == "consumed");
+  CHECK(latest.deliveries == 2);
+  CHECK(is_about_now(latest.first_at));
+  CHECK(is_about_now(latest.last_at));
+  CHECK(latest.age < std::chrono::minutes(1));
+  CHECK(list_conflicts(*sql, {.consumer = "svc"}).size() == 1);
+  CHECK(list_conflicts(*sql, {.consumer = "nobody"}).empty());
+  CHECK(list_conflicts(*sql, {.business_key = "k'"}).size() == 1);
+  CHECK(list_conflicts(*sql, {.consumer = "svc", .business_key = "k'"}).empty());
+  CHECK(list_conflicts(*sql, {.limit = 1}).size() == 1);
+  CHECK(list_conflicts(*sql, {.limit = 0}).empty());
+}
+
 TEST_CASE("status counts by consumer and state") {
   const TestDatabase db;
   consume(db, "b", {.business_key = "1"});
@@ -184,6 +226,9 @@ TEST_CASE("status, find and forget report missing tables and invalid keys") {
   CHECK(code_of([&] { (void)inbox_status(*sql); }) == ErrorCode::schema_missing);
   CHECK(code_of([&] { (void)find_message(*sql, "svc", "k"); }) == ErrorCode::schema_missing);
   CHECK(code_of([&] { (void)list_leases(*sql); }) == ErrorCode::schema_missing);
+  CHECK(code_of([&] { (void)list_conflicts(*sql); }) == ErrorCode::schema_missing);
+  CHECK(code_of([&] { (void)list_conflicts(*sql, {.business_key = std::string(256, 'k')}); }) ==
+        ErrorCode::invalid_key);
   CHECK(code_of([&] { (void)list_leases(*sql, {.consumer = std::string(65, 'c')}); }) == ErrorCode::invalid_key);
   CHECK(code_of([&] { forget(*sql, "svc", "k"); }) == ErrorCode::schema_missing);
   CHECK(code_of([&] { (void)find_message(*sql, "", "k"); }) == ErrorCode::invalid_key);
