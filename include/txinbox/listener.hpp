@@ -80,7 +80,7 @@ enum class RunEventType {
   status,              ///< `status` is the state of the source; it comes every `RunOptions::status_interval`.
   tripped,             ///< The handler has failed for many keys in a row: `RunOptions::breaker`. After `backoff`, one
                        ///< message at a time shows whether the handler works again.
-  resumed,             ///< After tripped: the handler has consumed a message.
+  resumed,             ///< After tripped: the handler has consumed a message, or `run` ends.
 };
 
 /// The name of the enumerator, such as "settled".

@@ -34,17 +34,17 @@ enum class Ordering {
 /// The name of the enumerator, such as "lane".
 std::string_view to_string(Ordering) noexcept;
 
-/// When `run` stops to count failures, because the handler fails for all messages and not for some of them.
+/// When `run` stops counting failures, because the handler fails for all messages and not for some of them.
 struct BreakerOptions {
   /// If the handler has failed for so many different business keys, and has consumed no message since the first of
   /// these failures, the breaker trips. 0: never. It is at most half of `RunOptions::max_in_flight`; if that would be
   /// less than 8 and less than this number, the breaker is off.
   std::size_t failures = 20;
 
-  /// After the breaker has tripped, one message at a time runs as a probe. This is the wait before the first one. It
-  /// doubles with each probe that fails.
+  /// After the breaker has tripped, only probes run: one message at a time. This is the wait before the first ones. It
+  /// doubles with each round of probes that fail.
   std::chrono::milliseconds pause{5'000};
-  std::chrono::milliseconds max_pause{300'000};  ///< The longest wait.
+  std::chrono::milliseconds max_pause{300'000};  ///< The longest wait, at most a day.
 };
 
 /// How `run` consumes.
@@ -58,7 +58,8 @@ struct RunOptions {
   std::size_t workers = 1;
 
   /// Which messages keep their order, if several workers run them, and if one of them fails. Later messages in this
-  /// order wait for a message that fails. Other messages do not wait.
+  /// order wait for a message that fails, until it has failed `ConsumerOptions::max_attempts` times. Other messages do
+  /// not wait.
   Ordering order = Ordering::lane;
 
   /// The most messages that `run` holds: those that run, wait for their turn, or wait for an earlier message of their
@@ -95,7 +96,7 @@ struct RunOptions {
   /// handler has consumed another message, or when no other message is there that could show this. Until then, the
   /// failure is not in the database, and the handler may run more than `max_attempts` times for the message. If the
   /// breaker trips, these failures never count: the messages run again when the handler works. A message that the
-  /// handler rejects is a dead letter at once.
+  /// handler rejects is a dead letter at once. docs/guides/bad-deployment.md has the limits.
   BreakerOptions breaker = {};
 
   /// `run` returns when for this time no message has come, and `run` has held none. None: never. At most 100,000 days.

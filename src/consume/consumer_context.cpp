@@ -9,6 +9,7 @@
 #include "consume/failure_record.hpp"
 #include "pool/with_session.hpp"
 #include "transaction/claim.hpp"
+#include "types/handler_error.hpp"
 
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
@@ -41,12 +42,14 @@ void ConsumerContext::notify_backlog() noexcept {
 bool ConsumerContext::record_failure(const Message& message, const Failure& failure, Counting counting,
                                      bool& parked) noexcept {
   if (!counts(failure, counting)) return false;
+  set_count(failure.error(), FailureCount::lost);
   try {
     with_session(source, {}, [&](backend::Session& session) {
       const FailureRecord record(session, consumer);
       const int attempts = record.count(message, failure.error(), options.keep_error_text);
       parked = failure.is(ErrorCode::rejected) ? record.park(message) : park_if_exhausted(session, message, attempts);
     });
+    set_count(failure.error(), FailureCount::stored);
     return true;
   } catch (...) {
     return false;

@@ -51,17 +51,15 @@ bool ConsumerPolicy::exceeds_max_attempts(int attempts) const noexcept {
 
 void ConsumerPolicy::notify(Event event) const noexcept {
   // The attempt that failed has sent its event before.
-  if (is_proven_failure(event.error)) {
-    if (event.type == EventType::failed) return;
-    event.error = nullptr;
-  }
+  if (event.type == EventType::failed && is_proven_failure(event.error)) return;
   event.consumer = consumer;
   detail::notify(options.listeners, event);
 }
 
 bool is_caused_by_message(const Failure& failure) noexcept {
   return !failure.is_transient() && !failure.is_of_environment() && !failure.is(ErrorCode::stopped) &&
-         !failure.is(ErrorCode::retry_later) && failure.action() != Action::stop;
+         !failure.is(ErrorCode::unknown_state) && !failure.is(ErrorCode::retry_later) &&
+         failure.action() != Action::stop;
 }
 
 std::optional<Result> postponed_by(const std::exception_ptr& error) noexcept {

@@ -77,6 +77,10 @@ std::vector<Result> TxConsumer::consume_batch(std::span<const Message> messages,
 
 namespace detail {
 
+bool TxConsumerAccess::counts(const TxConsumer& consumer, const std::exception_ptr& error) {
+  return consumer.impl_->counts(Failure(error), Counting::at_once);
+}
+
 std::vector<Result> TxConsumerAccess::consume_batch(TxConsumer& consumer, std::span<const Message> messages,
                                                     const BatchHandlers& handlers, OnFailure on_failure,
                                                     Counting counting) {

@@ -20,6 +20,9 @@ struct TxConsumerAccess {
   /// As `TxConsumer::consume_batch`, but an error in a result can be a `HandlerError`.
   static std::vector<Result> consume_batch(TxConsumer&, std::span<const Message>, const BatchHandlers&, OnFailure,
                                            Counting);
+
+  /// Whether the consumer counts this error of a handler as a failure of its message.
+  static bool counts(const TxConsumer&, const std::exception_ptr& error);
 };
 
 }  // namespace detail

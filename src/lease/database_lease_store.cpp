@@ -14,6 +14,7 @@
 #include "pool/with_session.hpp"
 #include "tables/conflicting_message_table.hpp"
 #include "tables/lease_table.hpp"
+#include "types/handler_error.hpp"
 #include "types/row_state.hpp"
 
 namespace txinbox {
@@ -193,6 +194,7 @@ bool DatabaseLeaseCall::complete(std::int64_t fence, const std::optional<std::st
 /// Counts the failure and removes the marker before it releases the lease, because the next delivery may come at once.
 bool DatabaseLeaseCall::give_back(std::int64_t fence, const Failure& failure, Counting counting) noexcept {
   const bool counts = context_.counts(failure, counting);
+  if (counts) set_count(failure.error(), FailureCount::lost);
   bool parked = false;
   try {
     SessionHandle session = context_.source.borrow({});
@@ -200,6 +202,7 @@ bool DatabaseLeaseCall::give_back(std::int64_t fence, const Failure& failure, Co
       const int attempts = counts ? FailureRecord(session.backend(), context_.consumer)
                                         .count(message_, failure.error(), context_.options.keep_error_text)
                                   : 0;
+      if (counts) set_count(failure.error(), FailureCount::stored);
       if (counts && attempt_.begun()) attempt_.on_marker_removed();
       if (attempt_.begun()) attempt_.remove_marker(session.backend());
       const bool park = counts && (failure.is(ErrorCode::rejected) || context_.exceeds_max_attempts(attempts));

@@ -71,6 +71,10 @@ class LeaseConsumer::Impl {
     return detail::LeaseDelivery(terms_, *leases_, *timer_, message, handler, counting).consume();
   }
 
+  bool counts(const std::exception_ptr& error) const {
+    return leases_->policy().counts(detail::Failure(error), detail::Counting::at_once);
+  }
+
   std::string_view name() const noexcept { return leases_->policy().consumer; }
   const ConsumerOptions& options() const noexcept { return leases_->policy().options; }
   const LeaseTerms& terms() const noexcept { return terms_; }
@@ -111,6 +115,10 @@ Result LeaseConsumer::consume(const Message& message, const LeaseHandler& handle
 Result detail::LeaseConsumerAccess::consume(LeaseConsumer& consumer, const Message& message,
                                             const LeaseHandler& handler, Counting counting) {
   return consumer.impl_->consume(message, handler, counting);
+}
+
+bool detail::LeaseConsumerAccess::counts(const LeaseConsumer& consumer, const std::exception_ptr& error) {
+  return consumer.impl_->counts(error);
 }
 
 TXINBOX_NAMESPACE_END

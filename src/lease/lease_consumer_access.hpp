@@ -1,5 +1,7 @@
 #pragma once
 
+#include <exception>
+
 #include <txinbox/lease_consumer.hpp>
 #include <txinbox/version.hpp>
 
@@ -13,6 +15,9 @@ namespace detail {
 struct LeaseConsumerAccess {
   /// As `LeaseConsumer::consume`.
   static Result consume(LeaseConsumer&, const Message&, const LeaseHandler&, Counting);
+
+  /// Whether the consumer counts this error of a handler as a failure of its message.
+  static bool counts(const LeaseConsumer&, const std::exception_ptr& error);
 };
 
 }  // namespace detail

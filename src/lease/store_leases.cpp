@@ -14,6 +14,7 @@
 #include "base/token.hpp"
 #include "lease/active_lease.hpp"
 #include "lease/run_with_retries.hpp"
+#include "types/handler_error.hpp"
 
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
@@ -122,13 +123,16 @@ bool StoreLeaseCall::complete(std::int64_t fence, const std::optional<std::strin
 }
 
 bool StoreLeaseCall::give_back(std::int64_t fence, const Failure& failure, Counting counting) noexcept {
+  const bool counts = policy_.counts(failure, counting);
+  if (counts) set_count(failure.error(), FailureCount::lost);
   try {
-    const bool counts = policy_.counts(failure, counting);
-    return store_.fail(request_, fence,
-                       {.counts = counts,
-                        .rejected = counts && failure.is(ErrorCode::rejected),
-                        .max_attempts = policy_.options.max_attempts,
-                        .error_class = error_class(failure.error())});
+    const bool parked = store_.fail(request_, fence,
+                                    {.counts = counts,
+                                     .rejected = counts && failure.is(ErrorCode::rejected),
+                                     .max_attempts = policy_.options.max_attempts,
+                                     .error_class = error_class(failure.error())});
+    if (counts) set_count(failure.error(), FailureCount::stored);
+    return parked;
   } catch (...) {
     return false;  // the lease expires by itself
   }

@@ -9,10 +9,7 @@ TXINBOX_NAMESPACE_BEGIN
 namespace detail {
 namespace {
 
-/// A handler can be repaired while the probes of a round fail. So a round is short.
-constexpr std::chrono::seconds longest_round(1);
-
-bool is_aside(const EntryPtr& entry) { return entry->state == Entry::State::set_aside; }
+bool is_aside(const EntryPtr& entry) { return entry->state == Entry::State::set_aside && !entry->is_lost; }
 
 /// A sequence is a new object after it had no messages.
 bool is_same(const Sequence& one, const Sequence& other) { return !one.id.empty() && one.id == other.id; }
@@ -35,7 +32,8 @@ Breaker::Breaker(const BreakerOptions& options, int max_attempts, std::size_t mo
 void Breaker::failed(const EntryPtr& entry, const std::exception_ptr& error, Time now) {
   works_ = false;
   if (limit_ == 0) return;
-  if (failed_keys_.insert(entry->message.business_key).second) latest_sign_ = now;
+  failed_keys_.insert(entry->message.business_key);
+  latest_sign_ = now;
   error_ = error;
   if (!entry->counts_later || entry->undecided.size() >= max_attempts_) return;
   if (entry->undecided.empty()) undecided_.push_back(entry);
@@ -44,7 +42,7 @@ void Breaker::failed(const EntryPtr& entry, const std::exception_ptr& error, Tim
 
 bool Breaker::sets_aside(const Entry& entry, Time now) const noexcept {
   if (limit_ == 0 || entry.undecided.size() < max_attempts_) return false;
-  return !tripped_ || now - round_began_ <= longest_round;
+  return !tripped_ || is_in_round(now);
 }
 
 bool Breaker::works(const Entry& consumed) {
@@ -66,15 +64,29 @@ void Breaker::trip(Time now) noexcept {
   resumes_at_ = now + pause_;
 }
 
+/// A handler can be repaired while the probes of a round fail. So a round is shorter than the pause.
+bool Breaker::is_in_round(Time now) const noexcept {
+  const std::chrono::milliseconds longest = std::max<std::chrono::milliseconds>(std::chrono::seconds(1), pause_ / 4);
+  return now - round_began_ <= longest;
+}
+
+void Breaker::forget(const Entry& entry) {
+  std::erase_if(undecided_, [&](const EntryPtr& each) { return each.get() == &entry; });
+}
+
+void Breaker::forget_lost() {
+  for (auto* list : {&undecided_, &decided_}) {
+    std::erase_if(*list, [](const EntryPtr& each) { return each->is_lost; });
+  }
+}
+
 void Breaker::begin_probe(Time now) noexcept {
   if (std::exchange(in_round_, true)) return;
   round_began_ = now;
   probes_ = 0;
 }
 
-bool Breaker::goes_on(Time now) noexcept {
-  return ++probes_ < limit_ * max_attempts_ && now - round_began_ <= longest_round;
-}
+bool Breaker::goes_on(Time now) noexcept { return ++probes_ < limit_ * max_attempts_ && is_in_round(now); }
 
 void Breaker::end_round(Time now) noexcept {
   in_round_ = false;

@@ -27,9 +27,9 @@ namespace detail {
 ///   time is a probe, after a pause that doubles. The first message that is consumed closes the breaker, and no
 ///   undecided failure counts.
 /// - Messages that always fail can be the first ones of all sequences. So after a pause there is a round of probes, for
-///   up to a second. A probe that has failed as often as would park it is passed: the next message of its sequence is
-///   tried. If that one is consumed, the failures of the one that was passed count: it must not run behind the later
-///   one.
+///   a quarter of the pause and at least a second. A probe that has failed as often as would park it is passed: the
+///   next message of its sequence is tried. If that one is consumed, the failures of the one that was passed count: it
+///   must not run behind the later one.
 ///
 /// It is off if failures never park a message.
 ///
@@ -61,7 +61,7 @@ class Breaker {
   /// Whether a message that has failed now is set aside, and the next one of its sequence runs.
   bool sets_aside(const Entry&, Time now) const noexcept;
 
-  /// The handler has failed for the message of this entry.
+  /// The handler has failed for the message of this entry. If its failure is counted already, only its key matters.
   void failed(const EntryPtr&, const std::exception_ptr& error, Time now);
 
   /// The handler has consumed a message. Returns whether this has closed the breaker.
@@ -95,7 +95,18 @@ class Breaker {
   /// Messages that were set aside wait no longer than until this time.
   Time gives_up_at() const noexcept { return latest_sign_ + longest_without_sign; }
 
+  /// The database is away, so no message can show whether the handler works.
+  void database_is_away(Time now) noexcept { latest_sign_ = now; }
+
+  /// The message has no undecided failures any more.
+  void forget(const Entry&);
+
+  /// Forgets the messages that the broker has taken back.
+  void forget_lost();
+
  private:
+  bool is_in_round(Time now) const noexcept;
+
   /// Only messages that neither fail nor are consumed can take longer, such as those that wait for something else.
   static constexpr std::chrono::minutes longest_without_sign{5};
 
@@ -111,7 +122,7 @@ class Breaker {
   std::size_t probes_ = 0;             ///< How many probes of the round have failed and were not set aside.
   std::set<std::string> failed_keys_;  ///< The keys that have failed since a message was consumed.
   std::vector<EntryPtr> undecided_;
-  Time latest_sign_ = {};           ///< When the handler has failed for another key, or has consumed a message.
+  Time latest_sign_ = {};           ///< When the handler has failed last.
   std::vector<EntryPtr> decided_;   ///< Their failures count.
   std::vector<EntryPtr> forgiven_;  ///< Their failures do not count.
   std::exception_ptr error_;

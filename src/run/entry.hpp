@@ -91,6 +91,8 @@ struct Entry {
   std::uint64_t outages_seen = 0;      ///< How many outages there had been when its latest job began.
   std::exception_ptr suspected = {};   ///< Such an error of its latest job, if it may be the reason of it.
   bool counts_later = false;           ///< A failure of its present job is undecided. See `Breaker`.
+  bool has_failed = false;             ///< It had failures that were undecided or not counted when its job began.
+  bool handler_failed = false;         ///< Its latest job has failed in a way that the consumer counts.
   std::vector<std::exception_ptr> undecided = {};  ///< Failures that count only if the handler works for others.
   std::vector<std::exception_ptr> uncounted = {};  ///< Failures that the consumer counts before the message runs again.
   std::string_view reason = {};                    ///< Why the message is a dead letter.

@@ -1,5 +1,6 @@
 #include "run/job_runner.hpp"
 
+#include <cstddef>
 #include <exception>
 #include <optional>
 #include <span>
@@ -69,13 +70,16 @@ struct ThrowingHandler {
 template <class Consumer>
 std::optional<Result> count_failure_with(Consumer& consumer, const Message& message,
                                          const std::exception_ptr& failure) {
-  const HandlerError error{.original = failure, .is_proven = true};
+  FailureCount count;
+  const HandlerError error{.original = failure, .is_proven = true, .count = &count};
   bool was_called = false;
   try {
     return consumer.consume(message, ThrowingHandler{error, was_called});
   } catch (...) {
     if (!was_called) return Result{.outcome = Outcome::failed, .error = std::current_exception()};
   }
+  // The database did not take it. The handler must not run before it does: later messages may have passed this one.
+  if (count == FailureCount::lost) return Result{.outcome = Outcome::in_progress};
   return std::nullopt;
 }
 
@@ -96,7 +100,19 @@ JobResult JobRunner::run(const Job& job) const {
   for (Entry& first = *job.front(); !first.uncounted.empty(); first.uncounted.erase(first.uncounted.begin())) {
     if (auto result = count_failure(first.message, first.uncounted.front())) return {.results = {std::move(*result)}};
   }
-  return run_handler(job);
+  JobResult result = run_handler(job);
+  for (std::size_t i = 0; i < result.results.size(); ++i) {
+    const Result& each = result.results[i];
+    const bool failed = each.outcome == Outcome::failed || each.outcome == Outcome::parked;
+    job[i]->handler_failed = failed && each.error && counts(each.error);
+  }
+  return result;
+}
+
+bool TxJobRunner::counts(const std::exception_ptr& error) const { return TxConsumerAccess::counts(consumer_, error); }
+
+bool LeaseJobRunner::counts(const std::exception_ptr& error) const {
+  return LeaseConsumerAccess::counts(consumer_, error);
 }
 
 std::optional<Result> TxJobRunner::count_failure(const Message& message, const std::exception_ptr& failure) const {

@@ -41,6 +41,9 @@ class JobRunner {
   JobResult run(const Job& job) const;
 
  private:
+  /// Whether the consumer counts this error of a handler as a failure of its message.
+  virtual bool counts(const std::exception_ptr& error) const = 0;
+
   /// Counts this failure of an earlier attempt. Returns the result if the handler must not run after this.
   virtual std::optional<Result> count_failure(const Message&, const std::exception_ptr& failure) const = 0;
   virtual JobResult run_handler(const Job& job) const = 0;
@@ -57,6 +60,7 @@ class TxJobRunner : public JobRunner {
   int max_attempts() const override { return consumer_.options().max_attempts; }
 
  private:
+  bool counts(const std::exception_ptr& error) const override;
   std::optional<Result> count_failure(const Message&, const std::exception_ptr& failure) const override;
   JobResult run_handler(const Job& job) const override;
 
@@ -75,6 +79,7 @@ class LeaseJobRunner : public JobRunner {
   int max_attempts() const override { return consumer_.options().max_attempts; }
 
  private:
+  bool counts(const std::exception_ptr& error) const override;
   std::optional<Result> count_failure(const Message&, const std::exception_ptr& failure) const override;
   JobResult run_handler(const Job& job) const override;
 

@@ -33,8 +33,9 @@ void check(const RunOptions& options) {
   require(options.max_in_flight_bytes > 0, "RunOptions::max_in_flight_bytes must be at least 1");
   require(options.backoff >= 0ms && options.max_backoff >= options.backoff,
           "RunOptions::backoff must be at least zero and at most max_backoff");
-  require(options.breaker.pause > 0ms && options.breaker.max_pause >= options.breaker.pause,
-          "BreakerOptions::pause must be positive and at most max_pause");
+  require(options.breaker.pause > 0ms && options.breaker.max_pause >= options.breaker.pause &&
+              options.breaker.max_pause <= std::chrono::days(1),
+          "BreakerOptions::pause must be positive and at most max_pause, which is at most a day");
   require(options.status_interval > 0ms, "RunOptions::status_interval must be positive");
   // A time point of the clock, in nanoseconds, ends after 292 years.
   require(!options.idle_exit || (*options.idle_exit >= 0ms && *options.idle_exit <= std::chrono::days(100'000)),

@@ -7,7 +7,6 @@
 #include <txinbox/error.hpp>
 
 #include "backend/failure.hpp"
-#include "consume/consumer_policy.hpp"
 
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
@@ -25,12 +24,6 @@ bool is_outage(const Result& result) noexcept {
 bool is_failure_of(const Result& result) noexcept {
   if (is_outage(result) || Failure(result.error).is(ErrorCode::invalid_key)) return false;
   return result.outcome == Outcome::failed || (result.outcome == Outcome::parked && result.error);
-}
-
-/// Whether the handler has failed, and the consumer counts such failures of a message.
-bool is_of_handler(const std::exception_ptr& error) noexcept {
-  const Failure failure(error);
-  return is_caused_by_message(failure) && !failure.is(ErrorCode::lease_lost);
 }
 
 /// The minimum of the default of `max_in_flight`. If it were smaller, a few messages that wait for a retry would leave
@@ -80,6 +73,8 @@ Scheduler::Next Scheduler::next(Time now) {
   outages_.begins(job);
   for (const EntryPtr& entry : job) {
     entry->counts_later = breaker_.is_undecided();
+    entry->has_failed = entry->runs_alone();
+    entry->handler_failed = false;
     room_.set_waiting(*entry, false);
   }
   return job;
@@ -101,8 +96,11 @@ Job Scheduler::take_job(Time now) {
   }
   if (!job.empty()) {
     Entry& first = *job.front();
-    const bool counts = !breaker_.is_undecided() || !others_can_show(first);
-    if (counts) count(first);
+    const bool counts = !first.undecided.empty() && (!breaker_.is_undecided() || !others_can_show(first));
+    if (counts) {
+      breaker_.forget(first);
+      count(first);
+    }
   }
   return job;
 }
@@ -129,8 +127,9 @@ bool Scheduler::can_show_soon(Time now) const {
 /// Whether a message that has not failed can show whether the handler works.
 bool Scheduler::others_can_show(const Entry& entry) const {
   return std::ranges::any_of(held_, [&](const EntryPtr& each) {
-    const bool may_run = each->state == Entry::State::waiting || each->state == Entry::State::running;
-    return each.get() != &entry && may_run && each->undecided.empty() && each->uncounted.empty();
+    if (each.get() == &entry) return false;
+    if (each->state == Entry::State::running) return !each->has_failed;  // a worker has its other members
+    return each->state == Entry::State::waiting && !each->runs_alone();
   });
 }
 
@@ -149,7 +148,6 @@ void Scheduler::count(const std::vector<EntryPtr>& entries, Time now) {
 /// The undecided failures of these messages do not count.
 void Scheduler::forgive(const std::vector<EntryPtr>& entries, Time now) {
   for (const EntryPtr& entry : entries) {
-    entry->failures -= static_cast<int>(entry->undecided.size());
     entry->undecided.clear();
     put_back(entry, now);
   }
@@ -164,6 +162,7 @@ void Scheduler::trip(Time now) {
 /// If the message was set aside, it can run again.
 void Scheduler::put_back(const EntryPtr& entry, Time now) {
   if (entry->state != Entry::State::set_aside || entry->is_lost) return;
+  has_put_back_ = true;
   entry->state = Entry::State::waiting;
   entry->sequence = queue_.sequence_for(entry->incoming);
   insert(*entry);
@@ -191,7 +190,7 @@ void Scheduler::finished(const Job& job, JobResult result, Time now) {
   give_back(job, now);
   count(breaker_.take_decided(), now);
   forgive(breaker_.take_forgiven(), now);
-  if (breaker_.must_trip() && running_ == 0) trip(now);
+  if (breaker_.must_trip() && running_ == 0 && !has_ended_) trip(now);
 }
 
 /// Returns the messages that run again to their sequences, and the sequences to the queue.
@@ -235,6 +234,7 @@ void Scheduler::decide(const EntryPtr& entry, Result& result, Time now) {
       done(entry);
       break;
     case Action::dead_letter:
+      if (result.outcome == Outcome::parked && entry->handler_failed) breaker_.failed(entry, result.error, now);
       becomes_dead_letter(entry,
                           result.outcome == Outcome::failed ? reason_of(result.error) : to_string(result.outcome),
                           result.error, now);
@@ -261,6 +261,8 @@ void Scheduler::done(const EntryPtr& entry) {
 void Scheduler::becomes_dead_letter(const EntryPtr& entry, std::string_view reason, std::exception_ptr error,
                                     Time now) {
   entry->state = Entry::State::dead_letter;
+  entry->undecided.clear();
+  breaker_.forget(*entry);
   entry->reason = Failure(error).is(ErrorCode::rejected) ? "rejected" : reason;
   entry->error = std::move(error);
   if (!entry->is_lost) dead_letters_.emplace(now, entry);
@@ -271,17 +273,22 @@ void Scheduler::runs_again(const EntryPtr& entry, const Result& result, Time now
   if (result.outcome == Outcome::not_run || is_outage(result) || entry->is_lost) return;
   if (Failure(result.error).is(ErrorCode::stopped)) return end();
   entry->outages = 0;
-  if (result.outcome != Outcome::failed || !is_of_handler(result.error)) return waits_after_failure(entry, result, now);
+  if (!entry->handler_failed) return waits_after_failure(entry, result, now);
   breaker_.failed(entry, result.error, now);
   if (breaker_.sets_aside(*entry, now)) return set_aside(entry);
   if (!breaker_.is_tripped()) return waits_after_failure(entry, result, now);
-  if (breaker_.goes_on(now)) return;
+  if (breaker_.goes_on(now)) {
+    ++summary_.retries;
+    ++entry->retries;
+    return;
+  }
   end_round(now);
   waits(entry, result, breaker_.pause(), now);
 }
 
 void Scheduler::set_aside(const EntryPtr& entry) {
   entry->state = Entry::State::set_aside;
+  ++summary_.retries;
   ++entry->retries;  // so that the broker does not deliver it again
   lanes_.touch(*entry);
   room_.set_waiting(*entry, true);
@@ -315,6 +322,7 @@ void Scheduler::nothing_ran(const std::exception_ptr& error) {
 }
 
 void Scheduler::outage(const Job& job, const std::exception_ptr& error, Time now) {
+  breaker_.database_is_away(now);
   if (outages_.is_reason(job)) {
     waits_after_failure(job.front(), {.outcome = Outcome::failed, .error = error}, now);
     outages_.suspect(job, error);
@@ -370,6 +378,7 @@ Lost Scheduler::forget_lost(const std::function<bool(const Incoming&)>& is_held)
     if (entry->state != Entry::State::running) drop(*entry);  // otherwise `finished` releases it
   }
   std::erase_if(dead_letters_, [](const auto& letter) { return letter.second->is_lost; });
+  breaker_.forget_lost();
   std::erase_if(done_without_lane_, [](const EntryPtr& entry) { return entry->is_lost; });
   result.count = lost.size();
   summary_.dropped += lost.size();
@@ -450,6 +459,7 @@ std::optional<Scheduler::Time> Scheduler::next_due(Time now) const {
 
 void Scheduler::end(std::exception_ptr error) {
   std::erase_if(dead_letters_, [](const auto& letter) { return letter.second->letter_failed; });
+  if (!has_ended_ && breaker_.is_tripped()) occurrences_.push_back({.type = RunEventType::resumed});
   has_ended_ = true;
   if (!error_) error_ = std::move(error);
 }

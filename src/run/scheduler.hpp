@@ -10,6 +10,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -87,6 +88,9 @@ class Scheduler {
 
   /// Says what a worker without a job does next.
   Next next(Time now);
+
+  /// Whether messages can run again since the last call, so that other workers must look for jobs.
+  bool take_put_back() noexcept { return std::exchange(has_put_back_, false); }
 
   /// Takes back a job that a worker has run, and its results.
   void finished(const Job& job, JobResult result, Time now);
@@ -175,6 +179,7 @@ class Scheduler {
 
   std::uint64_t held_so_far_ = 0;  ///< It numbers the messages.
   std::size_t running_ = 0;        ///< How many jobs workers have.
+  bool has_put_back_ = false;      ///< Since the last `take_put_back`, messages that were set aside can run again.
 
   bool has_ended_ = false;
   std::exception_ptr error_;

@@ -10,6 +10,7 @@ Job SharedScheduler::take_job() {
   std::unique_lock lock(mutex_);
   while (true) {
     Scheduler::Next next = scheduler_.next(Scheduler::Time::clock::now());
+    if (scheduler_.take_put_back()) has_changed_.notify_all();
     if (Job* const job = std::get_if<Job>(&next)) return std::move(*job);
     const auto* const wait = std::get_if<Scheduler::Wait>(&next);
     if (wait == nullptr) return {};

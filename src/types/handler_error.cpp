@@ -15,6 +15,16 @@ std::exception_ptr original_error(const std::exception_ptr& error) noexcept {
   }
 }
 
+void set_count(const std::exception_ptr& error, FailureCount count) noexcept {
+  if (!error) return;
+  try {
+    std::rethrow_exception(error);
+  } catch (const HandlerError& found) {
+    if (found.count != nullptr) *found.count = count;
+  } catch (...) {  // NOLINT(bugprone-empty-catch): nobody asks
+  }
+}
+
 bool is_proven_failure(const std::exception_ptr& error) noexcept {
   if (!error) return false;
   try {

@@ -107,6 +107,7 @@ bool SchedulerWorld::settle() {
   }
   for (const auto& entry : settlement.rewind) {
     const Id id = id_of(entry->incoming);
+    has_lost_ = true;
     if (!lanes_[id.first].is_paused) wrong(fmt::format("{} is read again, but its lane is not paused", id.first));
     std::erase_if(held_, [&](const auto& each) { return each.second.first == id.first && each.second >= id; });
     lanes_[id.first].next = id.second;
@@ -174,7 +175,8 @@ Fate SchedulerWorld::fate_of(const Id& id) const {
 }
 
 /// What a consumer does after the handler has failed.
-Result SchedulerWorld::failed(const detail::Entry& entry) {
+Result SchedulerWorld::failed(detail::Entry& entry) {
+  entry.handler_failed = true;
   const Id id = id_of(entry.incoming);
   const auto error = std::make_exception_ptr(std::runtime_error("no stock"));
   if (parks_after_ > 0 && entry.counts_later && entry.undecided.size() + 1 >= static_cast<std::size_t>(parks_after_)) {
@@ -187,8 +189,21 @@ Result SchedulerWorld::failed(const detail::Entry& entry) {
   return {.outcome = Outcome::failed, .error = error};
 }
 
-Result SchedulerWorld::result_of(const detail::Entry& entry) {
+/// The handler must not run after a later message of the sequence was consumed, unless the message came again.
+void SchedulerWorld::check_not_passed(const detail::Entry& entry) {
   const Id id = id_of(entry.incoming);
+  if (!has_lanes_ || has_lost_) return;
+  for (const Id& each : consumed_) {
+    const bool in_sequence = options_.order == Ordering::lane || key_of(each.second) == key_of(id.second);
+    if (each.first == id.first && each.second > id.second && in_sequence) {
+      wrong(fmt::format("{} runs after {}@{} was consumed", entry.incoming.id, each.first, each.second));
+    }
+  }
+}
+
+Result SchedulerWorld::result_of(detail::Entry& entry) {
+  const Id id = id_of(entry.incoming);
+  check_not_passed(entry);
   ++runs_[id];
   aside_.erase(id);
   const Fate fate = fate_of(id);
@@ -196,6 +211,7 @@ Result SchedulerWorld::result_of(const detail::Entry& entry) {
   switch (fate) {
     case Fate::good:
       decided_.insert(id);
+      consumed_.insert(id);
       return {.outcome = ended_.insert(id).second ? Outcome::consumed : Outcome::already_consumed};
     case Fate::fails:
       return failed(entry);
@@ -266,6 +282,7 @@ bool SchedulerWorld::turn() {
   did = settle() || did;
   did = poll() || did;
   while (begin_job()) did = true;
+  if (!jobs_.empty()) now += job_time;
   return end_job() || did;
 }
 
@@ -278,6 +295,7 @@ void SchedulerWorld::run_for(std::chrono::milliseconds time) {
 }
 
 void SchedulerWorld::lose(const Id& id) {
+  has_lost_ = true;
   const auto ticket = ticket_of_.find(id);
   if (ticket == ticket_of_.end() || held_.erase(ticket->second) == 0) return;
   if (has_lanes_) {
@@ -295,6 +313,7 @@ void SchedulerWorld::lose(const Id& id) {
 }
 
 void SchedulerWorld::revoke(std::size_t lane) {
+  has_lost_ = true;
   std::erase_if(held_, [&](const auto& each) { return each.second.first == lane; });
   lanes_[lane].next = lanes_[lane].acknowledged;
   lanes_[lane].is_paused = false;

@@ -75,8 +75,9 @@ class SchedulerWorld {
   std::set<Id> held_elsewhere;  ///< Messages whose proven failures cannot be counted: another delivery has their keys.
   std::set<Id> endless;         ///< Messages whose handlers do not end until they are removed from here.
   bool database_is_down = false;
-  bool handler_works = true;     ///< Otherwise it throws for each message.
-  int max_attempts = 1'000'000;  ///< So many proven failures park a message.
+  bool handler_works = true;              ///< Otherwise it throws for each message.
+  std::chrono::milliseconds job_time{0};  ///< How long a job takes.
+  int max_attempts = 1'000'000;           ///< So many proven failures park a message.
   bool refuses_dead_letters = false;
 
   /// How many messages of the lane are acknowledged.
@@ -107,9 +108,10 @@ class SchedulerWorld {
   void check_order(const detail::Job& job);
   void acknowledge(const Incoming& incoming);
   detail::JobResult result_of(const detail::Job& job);
-  Result result_of(const detail::Entry& entry);
+  Result result_of(detail::Entry& entry);
   std::optional<Result> count_failures(detail::Entry& entry);
-  Result failed(const detail::Entry& entry);
+  Result failed(detail::Entry& entry);
+  void check_not_passed(const detail::Entry& entry);
   Fate fate_of(const Id& id) const;
   std::string sequence_of(const Incoming& incoming) const;
   static Id id_of(const Incoming& incoming);
@@ -129,8 +131,10 @@ class SchedulerWorld {
   std::optional<Time> sleeps_until_;  ///< The free workers wait until this time, or until something happens.
   std::set<Id> decided_;              ///< Messages that later messages of their sequence do not wait for any more.
   std::set<Id> ended_;                ///< Messages that may be acknowledged.
-  std::set<Id> aside_;                ///< Messages that have failed often, and the handler did not work for others.
-  std::set<Id> done_;                 ///< Messages that are acknowledged.
+  std::set<Id> consumed_;
+  bool has_lost_ = false;  ///< The broker has delivered a message again.
+  std::set<Id> aside_;     ///< Messages that have failed often, and the handler did not work for others.
+  std::set<Id> done_;      ///< Messages that are acknowledged.
   std::map<Id, int> runs_;
   std::deque<detail::Job> jobs_;
   std::uint64_t tickets_ = 0;

@@ -147,5 +147,26 @@ TEST_CASE("messages that fail among others are counted and parked, although run 
   }
 }
 
+TEST_CASE("a message whose errors do not count is not passed") {
+  EffectDatabase db;
+  Pool pool = db.pool();
+  RetryPolicy retry;
+  retry.max_attempts = 1;
+  TxConsumer consumer(
+      pool, "order-service",
+      {.retry = retry, .max_attempts = 2, .is_transient = [](const std::exception_ptr&) { return true; }});
+  MemoryBroker broker(1);
+  for (const char* key : {"first", "second"}) broker.publish(key);
+  MemorySource source(broker);
+  BadDeployment deployment;
+  RunLog log;
+  const RunSummary summary =
+      run(source, consumer, body_is_key,
+          failing_at_first(log, 5, [](const std::string& key) { return key == "first"; }), deployment.options());
+  CHECK(summary.consumed == 2);
+  CHECK(log.count("first") == 6);
+  CHECK(log.keys().back() == "second");
+}
+
 }  // namespace
 }  // namespace txinbox::test

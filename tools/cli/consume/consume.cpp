@@ -186,7 +186,7 @@ void add_consume(Command app, Run& run) {
       .checked(is_time);
   broker
       .option("--breaker", options->breaker,
-              "With --max-attempts: if the SQL fails for this many keys and for no other, failures stop to count, and "
+              "With --max-attempts: if the SQL fails for this many keys in a row, failures do not count any more, and "
               "one message at a time is tried until one is consumed; 0: never")
       .type("N")
       .with_default()
