@@ -216,7 +216,7 @@ Result SchedulerWorld::result_of(detail::Entry& entry) {
     case Fate::fails:
       return failed(entry);
     case Fate::postponed:
-      return {.outcome = Outcome::postponed, .retry_after = 500ms};
+      return {.outcome = Outcome::postponed, .retry_after = postponed_for};
     case Fate::rejected:
       decided_.insert(id);  // its lane does not wait for the dead letter
       return {.outcome = Outcome::failed, .error = std::make_exception_ptr(Error(ErrorCode::rejected, "no"))};

@@ -75,9 +75,10 @@ class SchedulerWorld {
   std::set<Id> held_elsewhere;  ///< Messages whose proven failures cannot be counted: another delivery has their keys.
   std::set<Id> endless;         ///< Messages whose handlers do not end until they are removed from here.
   bool database_is_down = false;
-  bool handler_works = true;              ///< Otherwise it throws for each message.
-  std::chrono::milliseconds job_time{0};  ///< How long a job takes.
-  int max_attempts = 1'000'000;           ///< So many proven failures park a message.
+  bool handler_works = true;                     ///< Otherwise it throws for each message.
+  std::chrono::milliseconds job_time{0};         ///< How long a job takes.
+  std::chrono::milliseconds postponed_for{500};  ///< What `Fate::postponed` asks for.
+  int max_attempts = 1'000'000;                  ///< So many proven failures park a message.
   bool refuses_dead_letters = false;
 
   /// How many messages of the lane are acknowledged.

@@ -151,6 +151,16 @@ TEST_CASE("messages that always fail at the front of all lanes do not hold up th
   }
 }
 
+TEST_CASE("a failure counts as soon as another message is consumed") {
+  SchedulerWorld world(0, 3, options_with_breaker(), 1, false, 1, attempts);
+  world.fates[{0, 0}] = {Fate::fails};
+  for (int turn = 0; turn < 1'000 && world.runs({0, 0}) < 2; ++turn) {
+    if (!world.turn()) world.now += 50ms;
+  }
+  REQUIRE(world.runs({0, 0}) == 2);
+  CHECK(world.failures[{0, 0}] == 2);
+}
+
 TEST_CASE("messages that fail are parked although no other message comes") {
   for (const std::size_t messages : {1U, 5U}) {
     SchedulerWorld world(0, messages, options_with_breaker(), 1, false, 1, attempts);
@@ -173,6 +183,16 @@ TEST_CASE("a message that fails is parked although another one is postponed agai
     CHECK(world.dead == std::set<SchedulerWorld::Id>{{0, 0}});
     CHECK(world.problem() == "");
   }
+}
+
+TEST_CASE("a message that fails is parked soon if the only other one is postponed for an hour") {
+  SchedulerWorld world(0, 2, options_with_breaker(), 1, false, 1, attempts);
+  world.postponed_for = 1h;
+  world.fates[{0, 0}] = {Fate::fails};
+  world.fates[{0, 1}] = {Fate::postponed};
+  world.run_for(2min);
+  CHECK(world.dead == std::set<SchedulerWorld::Id>{{0, 0}});
+  CHECK(world.problem() == "");
 }
 
 TEST_CASE("a message that is set aside is given back with its lane") {
