@@ -3,29 +3,21 @@
 #include <string>
 #include <vector>
 
-#include <fmt/format.h>
 #include <txinbox/inspect.hpp>
 
 #include "cli/age.hpp"
 #include "cli/help_text.hpp"
-#include "cli/known_consumer.hpp"
+#include "cli/row_list.hpp"
 #include "cli/subcommands.hpp"
-#include "console/database_option.hpp"
 #include "console/exit_status.hpp"
 #include "console/json_output.hpp"
-#include "console/open_database.hpp"
-#include "console/output.hpp"
 #include "console/table.hpp"
 #include "console/terminal.hpp"
 
 namespace txinbox::cli {
 namespace {
 
-struct ConflictsOptions {
-  DatabaseOption database;
-  ConflictFilter filter{.limit = 100};
-  bool json = false;
-};
+using ConflictsOptions = RowListOptions<ConflictFilter>;
 
 std::string as_json(const std::vector<ConflictingContent>& conflicts) {
   auto list = Json::array();
@@ -63,38 +55,21 @@ std::string as_table(const std::vector<ConflictingContent>& conflicts) {
   return format_table(rows, {false, false, false, false, true, true, true}, {.columns = terminal_size().columns});
 }
 
-int run_conflicts(const ConflictsOptions& options) {
-  auto pool = open_for_reading(options.database);
-  auto connection = pool.acquire();
-  ConflictFilter filter = options.filter;
-  ++filter.limit;  // to find out whether there are more
-  auto conflicts = list_conflicts(connection.session(), filter);
-  const bool more = conflicts.size() > options.filter.limit;
-  if (more) conflicts.pop_back();
-
-  Output output;
-  output.line(options.json ? as_json(conflicts) : as_table(conflicts));
-  if (conflicts.empty()) say_if_unknown(connection.session(), options.filter.consumer);
-  if (more) message(fmt::format("txinbox: there are more than {}; --limit shows more", options.filter.limit));
-  return output.failed() ? exit_stopped : exit_ok;
-}
-
 }  // namespace
 
 void add_conflicts(Command app, Run& run) {
   auto options = std::make_shared<ConflictsOptions>();
   auto command = app.subcommand("conflicts", "List the messages that had a known key and other content");
-  options->database.add_to(command);
-  command.option("--consumer", options->filter.consumer, "Only of this consumer").type("NAME");
-  command.option("--limit", options->filter.limit, "The most rows to list, from 1 to 100000")
-      .type("N")
-      .with_default()
-      .range(1, 100'000);
-  command.flag("--json", options->json, "Print JSON");
+  options->add_to(command);
   command.option("key", options->filter.business_key, "Only of this business key").shown_as("[BUSINESS_KEY]");
   command.add_help({"txinbox conflicts --consumer payments", "txinbox conflicts --consumer payments -- order-7"},
                    {{exit_ok, "success, even if the list is empty"}, usage_status, database_status, output_status});
-  command.on_chosen(run, [options] { return run_conflicts(*options); });
+  command.on_chosen(run, [options] {
+    const auto list = [](soci::session& session, const ConflictFilter& filter) {
+      return list_conflicts(session, filter);
+    };
+    return print_rows(*options, list, as_json, as_table);
+  });
 }
 
 }  // namespace txinbox::cli

@@ -6,6 +6,7 @@
 #include "cli/base64.hpp"
 #include "cli/key_file.hpp"
 #include "cli/known_consumer.hpp"
+#include "cli/row_list.hpp"
 #include "console/exit_status.hpp"
 #include "console/json_output.hpp"
 #include "console/open_database.hpp"
@@ -44,14 +45,7 @@ int print_payload(Output& output, const FailedMessage& failed) {
   return output.failed() ? exit_stopped : exit_ok;
 }
 
-/// The messages that the filters choose. It reads one more than the limit, to find out whether there are more.
-std::vector<FailedMessage> list_one_more(soci::session& session, const FailedOptions& options) {
-  FailedFilter filter = options.filter();
-  ++filter.limit;
-  return list_failed(session, filter);
-}
-
-/// The same for each key of the file. `all`: false if one of them is not listed.
+/// The messages that the filters choose, for each key of the file. `all`: false if one of them is not listed.
 std::vector<FailedMessage> list_keys(soci::session& session, const FailedOptions& options,
                                      const std::vector<FileKey>& keys, bool& all) {
   std::vector<FailedMessage> listed;
@@ -109,9 +103,9 @@ int run_failed_list(const FailedOptions& options) {
   auto connection = pool.acquire();
   soci::session& session = connection.session();
   bool all = true;
-  auto failed = options.has_file() ? list_keys(session, options, keys, all) : list_one_more(session, options);
-  const bool more = failed.size() > options.limit;
-  if (more) failed.pop_back();
+  auto failed =
+      options.has_file() ? list_keys(session, options, keys, all) : list_failed(session, one_more(options.filter()));
+  const bool more = cut_to(failed, options.limit);
 
   Output output;
   if (failed.empty() && !options.key.empty()) {
@@ -126,7 +120,7 @@ int run_failed_list(const FailedOptions& options) {
   output.line(options.json     ? failed_json(failed, options.payload)
               : failed.empty() ? "nothing found"
                                : failed_table(failed));
-  if (more) message(fmt::format("txinbox: there are more than {}; --limit shows more", options.limit));
+  say_if_more(more, options.limit);
   if (failed.empty()) say_if_unknown(session, options.consumer);
   if (output.failed()) return exit_stopped;
   return all ? exit_ok : exit_found;

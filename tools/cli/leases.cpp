@@ -7,13 +7,10 @@
 
 #include "cli/age.hpp"
 #include "cli/help_text.hpp"
-#include "cli/known_consumer.hpp"
+#include "cli/row_list.hpp"
 #include "cli/subcommands.hpp"
-#include "console/database_option.hpp"
 #include "console/exit_status.hpp"
 #include "console/json_output.hpp"
-#include "console/open_database.hpp"
-#include "console/output.hpp"
 #include "console/table.hpp"
 #include "console/terminal.hpp"
 
@@ -25,11 +22,7 @@ using std::chrono::floor;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-struct LeasesOptions {
-  DatabaseOption database;
-  LeaseFilter filter{.limit = 100};
-  bool json = false;
-};
+using LeasesOptions = RowListOptions<LeaseFilter>;
 
 std::string as_json(const std::vector<LeaseInfo>& leases) {
   auto list = Json::array();
@@ -66,37 +59,18 @@ std::string as_table(const std::vector<LeaseInfo>& leases) {
   return format_table(rows, {false, false, false, true, true, true, true}, {.columns = terminal_size().columns});
 }
 
-int run_leases(const LeasesOptions& options) {
-  auto pool = open_for_reading(options.database);
-  auto connection = pool.acquire();
-  LeaseFilter filter = options.filter;
-  ++filter.limit;  // to find out whether there are more
-  auto leases = list_leases(connection.session(), filter);
-  const bool more = leases.size() > options.filter.limit;
-  if (more) leases.pop_back();
-
-  Output output;
-  output.line(options.json ? as_json(leases) : as_table(leases));
-  if (leases.empty()) say_if_unknown(connection.session(), options.filter.consumer);
-  if (more) message(fmt::format("txinbox: there are more than {}; --limit shows more", options.filter.limit));
-  return output.failed() ? exit_stopped : exit_ok;
-}
-
 }  // namespace
 
 void add_leases(Command app, Run& run) {
   auto options = std::make_shared<LeasesOptions>();
   auto command = app.subcommand("leases", "List the leases: the owner of each key, since when and until when");
-  options->database.add_to(command);
-  command.option("--consumer", options->filter.consumer, "Only of this consumer").type("NAME");
-  command.option("--limit", options->filter.limit, "The most rows to list, from 1 to 100000")
-      .type("N")
-      .with_default()
-      .range(1, 100'000);
-  command.flag("--json", options->json, "Print JSON");
+  options->add_to(command);
   command.add_help({"txinbox leases --consumer payments"},
                    {{exit_ok, "success, even if the list is empty"}, usage_status, database_status, output_status});
-  command.on_chosen(run, [options] { return run_leases(*options); });
+  command.on_chosen(run, [options] {
+    const auto list = [](soci::session& session, const LeaseFilter& filter) { return list_leases(session, filter); };
+    return print_rows(*options, list, as_json, as_table);
+  });
 }
 
 }  // namespace txinbox::cli

@@ -10,6 +10,7 @@
 #include "cli/age.hpp"
 #include "cli/base64.hpp"
 #include "cli/help_text.hpp"
+#include "cli/row_list.hpp"
 #include "cli/subcommands.hpp"
 #include "console/database_option.hpp"
 #include "console/exit_status.hpp"
@@ -137,14 +138,11 @@ int run_list(const OutboxOptions& options) {
   if (options.payload && !options.json) throw UsageError("outbox list: --payload needs --json");
   auto pool = open_for_reading(options.database);
   auto connection = pool.acquire();
-  OutboxFilter filter = options.filter();
-  ++filter.limit;  // to find out whether there are more
-  auto messages = list_outbox(connection.session(), filter);
-  const bool more = messages.size() > options.limit;
-  if (more) messages.pop_back();
+  auto messages = list_outbox(connection.session(), one_more(options.filter()));
+  const bool more = cut_to(messages, options.limit);
   Output output;
   output.line(options.json ? as_json(messages) : as_table(messages));
-  if (more) message(fmt::format("txinbox: there are more than {}; --limit shows more", options.limit));
+  say_if_more(more, options.limit);
   if (output.failed()) return exit_stopped;
   return messages.empty() && !options.id.empty() ? exit_found : exit_ok;
 }
