@@ -10,33 +10,11 @@
 #include <txinbox/txinbox.hpp>
 
 #include "../examples/payments.hpp"
+#include "support/batch_kit.hpp"
 #include "support/effects.hpp"
 #include "support/outcomes.hpp"
 
 namespace txinbox::test {
-namespace {
-
-using Deliveries = std::span<Delivery>;
-
-void add_effects(soci::session& sql, Deliveries deliveries) {
-  for (Delivery& each : deliveries) add_effect(sql, each);
-}
-
-/// Runs the test on a pool and on a caller's session.
-template <class Test>
-void on_each_connection(const Test& test) {
-  for (const bool pooled : {true, false}) {
-    CAPTURE(pooled);
-    const EffectDatabase db;
-    Pool pool = db.pool();
-    const auto sql = db.session();
-    TxConsumer consumer = pooled ? TxConsumer(pool, "svc") : TxConsumer(*sql, "svc");
-    test(db, consumer);
-  }
-}
-
-}  // namespace
-
 TEST_CASE("if the handler of a batch ends the transaction, no message is acknowledged, and none takes effect twice") {
   for (const char* statement : {"commit", "rollback"}) {
     CAPTURE(statement);

@@ -11,6 +11,7 @@
 #include <soci/soci.h>
 #include <txinbox/txinbox.hpp>
 
+#include "support/batch_kit.hpp"
 #include "support/effects.hpp"
 #include "support/outcomes.hpp"
 #include "support/thrown.hpp"
@@ -18,17 +19,12 @@
 namespace txinbox::test {
 namespace {
 
-using Deliveries = std::span<Delivery>;
 using Keys = std::vector<std::string>;
 
 Keys keys_of(Deliveries deliveries) {
   Keys keys;
   for (const Delivery& each : deliveries) keys.push_back(each.message().business_key);
   return keys;
-}
-
-void add_effects(soci::session& sql, Deliveries deliveries) {
-  for (Delivery& each : deliveries) add_effect(sql, each);
 }
 
 /// Writes all effects, and then fails if one of the messages has one of these keys.
@@ -42,19 +38,6 @@ BatchHandler failing_for(const std::set<std::string>& bad) {
 }
 
 void must_not_run(soci::session&, Deliveries) { FAIL("a handler ran that must not run"); }
-
-/// Runs the test on a pool and on a caller's session.
-template <class Test>
-void on_each_connection(const Test& test) {
-  for (const bool pooled : {true, false}) {
-    CAPTURE(pooled);
-    const EffectDatabase db;
-    Pool pool = db.pool();
-    const auto sql = db.session();
-    TxConsumer consumer = pooled ? TxConsumer(pool, "svc") : TxConsumer(*sql, "svc");
-    test(db, consumer);
-  }
-}
 
 }  // namespace
 

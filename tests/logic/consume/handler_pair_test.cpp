@@ -12,6 +12,7 @@
 #include <soci/soci.h>
 #include <txinbox/txinbox.hpp>
 
+#include "support/batch_kit.hpp"
 #include "support/effects.hpp"
 #include "support/memory_broker.hpp"
 #include "support/outcomes.hpp"
@@ -21,7 +22,6 @@
 namespace txinbox::test {
 namespace {
 
-using Deliveries = std::span<Delivery>;
 using Keys = std::vector<std::string>;
 
 /// Handlers that write the effects of their messages, and then fail for some of them. Each handler records its calls.
@@ -52,19 +52,6 @@ class Pair {
 
   const std::set<std::string> bad_;
 };
-
-/// Runs the test on a pool and on a caller's session.
-template <class Test>
-void on_each_connection(const Test& test) {
-  for (const bool pooled : {true, false}) {
-    CAPTURE(pooled);
-    const EffectDatabase db;
-    Pool pool = db.pool();
-    const auto sql = db.session();
-    TxConsumer consumer = pooled ? TxConsumer(pool, "svc") : TxConsumer(*sql, "svc");
-    test(db, consumer);
-  }
-}
 
 }  // namespace
 
