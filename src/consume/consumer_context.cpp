@@ -35,6 +35,15 @@ bool ConsumerContext::can_go_on_after(const Failure& failure) const noexcept {
   return source.reconnects() || !failure.is_fatal_to_session();
 }
 
+void ConsumerContext::resolve_backlog() noexcept {
+  try {
+    SessionHandle session = source.borrow(options.stop);
+    backlog.resolve(session.backend());
+  } catch (...) {  // NOLINT(bugprone-empty-catch): see the header
+  }
+  notify_backlog();
+}
+
 void ConsumerContext::notify_backlog() noexcept {
   for (const std::string& key : backlog.take_torn()) notify({.type = EventType::torn, .business_key = key});
 }

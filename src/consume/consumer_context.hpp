@@ -37,6 +37,10 @@ struct ConsumerContext : ConsumerPolicy {
   /// Whether the source can give a usable session for another run after this error.
   bool can_go_on_after(const Failure&) const noexcept;
 
+  /// Resolves the claims of earlier calls, as each call does first. Its own errors are ignored: the next attempt or the
+  /// next call meets them again.
+  void resolve_backlog() noexcept;
+
   /// Sends the events of the claims of earlier calls that this call has marked as torn. Call it without a session: a
   /// listener may need one.
   void notify_backlog() noexcept;

@@ -81,6 +81,12 @@ bool TxConsumerAccess::counts(const TxConsumer& consumer, const std::exception_p
   return consumer.impl_->counts(Failure(error), Counting::at_once);
 }
 
+bool TxConsumerAccess::has_undecided_claims(const TxConsumer& consumer) noexcept {
+  return consumer.impl_->backlog.has_due();
+}
+
+void TxConsumerAccess::resolve_undecided_claims(TxConsumer& consumer) noexcept { consumer.impl_->resolve_backlog(); }
+
 std::vector<Result> TxConsumerAccess::consume_batch(TxConsumer& consumer, std::span<const Message> messages,
                                                     const BatchHandlers& handlers, OnFailure on_failure,
                                                     Counting counting) {

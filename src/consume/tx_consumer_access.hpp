@@ -23,6 +23,14 @@ struct TxConsumerAccess {
 
   /// Whether the consumer counts this error of a handler as a failure of its message.
   static bool counts(const TxConsumer&, const std::exception_ptr& error);
+
+  /// Whether an earlier call has left claims of which it is not known whether they are committed.
+  static bool has_undecided_claims(const TxConsumer&) noexcept;
+
+  /// Resolves these claims. The next call would do it, too, but it may come after the claims' lease has ended.
+  ///
+  /// @blocking like a call of the consumer. It does nothing if the last attempt was less than a second ago.
+  static void resolve_undecided_claims(TxConsumer&) noexcept;
 };
 
 }  // namespace detail

@@ -111,6 +111,10 @@ JobResult JobRunner::run(const Job& job) const {
 
 bool TxJobRunner::counts(const std::exception_ptr& error) const { return TxConsumerAccess::counts(consumer_, error); }
 
+bool TxJobRunner::has_left_over() const noexcept { return TxConsumerAccess::has_undecided_claims(consumer_); }
+
+void TxJobRunner::tidy_up() const noexcept { TxConsumerAccess::resolve_undecided_claims(consumer_); }
+
 bool LeaseJobRunner::counts(const std::exception_ptr& error) const {
   return LeaseConsumerAccess::counts(consumer_, error);
 }

@@ -40,6 +40,11 @@ class JobRunner {
   /// the exceptions that handlers throw, or `HandlerError`s.
   JobResult run(const Job& job) const;
 
+  /// Whether the consumer has something left to do for earlier jobs. A worker without a job then calls `tidy_up`, once
+  /// a second.
+  virtual bool has_left_over() const noexcept { return false; }
+  virtual void tidy_up() const noexcept {}
+
  private:
   /// Whether the consumer counts this error of a handler as a failure of its message.
   virtual bool counts(const std::exception_ptr& error) const = 0;
@@ -58,6 +63,8 @@ class TxJobRunner : public JobRunner {
   std::string_view consumer() const override { return consumer_.name(); }
   std::size_t job_size() const override { return batch_; }
   int max_attempts() const override { return consumer_.options().max_attempts; }
+  bool has_left_over() const noexcept override;
+  void tidy_up() const noexcept override;
 
  private:
   bool counts(const std::exception_ptr& error) const override;

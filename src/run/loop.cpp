@@ -119,16 +119,23 @@ void Loop::acknowledge_the_rest() noexcept {
 }
 
 void Loop::work() {
-  for (Job job = scheduler_.take_job(); !job.empty(); job = scheduler_.take_job()) {
+  while (true) {
+    const std::optional<Job> job = scheduler_.take_job([this] { return runner_.has_left_over(); });
+    if (!job) {
+      runner_.tidy_up();
+      continue;
+    }
+    if (job->empty()) break;
     JobResult result;
     try {
-      result = runner_.run(job);
+      result = runner_.run(*job);
     } catch (...) {
       result.error = std::current_exception();
     }
-    scheduler_.finished(job, std::move(result));
+    scheduler_.finished(*job, std::move(result));
     source_.wake();
   }
+  if (runner_.has_left_over()) runner_.tidy_up();
   --working_;
   source_.wake();
 }

@@ -1,21 +1,30 @@
 #include "run/shared_scheduler.hpp"
 
+#include <algorithm>
+#include <chrono>
 #include <variant>
 
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace detail {
 
-Job SharedScheduler::take_job() {
+std::optional<Job> SharedScheduler::take_job(const std::function<bool()>& has_other_work) {
+  const Scheduler::Time pause_ends = Scheduler::Time::clock::now() + std::chrono::seconds(1);
   std::unique_lock lock(mutex_);
   while (true) {
-    Scheduler::Next next = scheduler_.next(Scheduler::Time::clock::now());
+    const Scheduler::Time now = Scheduler::Time::clock::now();
+    Scheduler::Next next = scheduler_.next(now);
     if (scheduler_.take_put_back()) has_changed_.notify_all();
     if (Job* const job = std::get_if<Job>(&next)) return std::move(*job);
     const auto* const wait = std::get_if<Scheduler::Wait>(&next);
-    if (wait == nullptr) return {};
-    if (wait->until) {
-      has_changed_.wait_until(lock, *wait->until);
+    if (wait == nullptr) return Job();
+    std::optional<Scheduler::Time> until = wait->until;
+    if (has_other_work()) {
+      if (now >= pause_ends) return std::nullopt;
+      until = until ? std::min(*until, pause_ends) : pause_ends;
+    }
+    if (until) {
+      has_changed_.wait_until(lock, *until);
     } else {
       has_changed_.wait(lock);
     }

@@ -5,6 +5,7 @@
 #include <exception>
 #include <functional>
 #include <mutex>
+#include <optional>
 #include <random>
 #include <utility>
 
@@ -35,10 +36,11 @@ class SharedScheduler {
   /// Lets workers look for jobs again.
   void wake_workers() { has_changed_.notify_all(); }
 
-  /// Waits for messages. Returns an empty job when no more jobs begin.
+  /// Waits for messages. Returns an empty job when no more jobs begin. Returns none after a second without a job, if
+  /// then `has_other_work` is true.
   ///
-  /// @blocking until there is a job or the end.
-  Job take_job();
+  /// @blocking until there is a job, other work, or the end.
+  std::optional<Job> take_job(const std::function<bool()>& has_other_work);
 
   /// Takes back a job that a worker has run, and its results.
   void finished(const Job& job, JobResult result);

@@ -28,6 +28,9 @@ class RecoveryBacklog {
   /// `backend::undecided_time`, it gives up: the lease of the claims has ended, so other deliveries count them as torn.
   void resolve(backend::Session&);
 
+  /// Whether `resolve` may have something to do, now or within a second. It is false while another thread does it.
+  bool has_due() const noexcept { return has_due_; }
+
   /// Returns the keys that `resolve` has marked as torn since the last call.
   std::vector<std::string> take_torn();
 

@@ -2,7 +2,9 @@
 // for good. Other deliveries of these messages get `in_progress`.
 
 #include <chrono>
+#include <memory>
 #include <stdexcept>
+#include <stop_token>
 #include <string>
 #include <thread>
 #include <vector>
@@ -13,8 +15,11 @@
 
 #include "support/capabilities.hpp"
 #include "support/effects.hpp"
+#include "support/eventually.hpp"
 #include "support/guard_cases.hpp"
+#include "support/memory_broker.hpp"
 #include "support/outcomes.hpp"
+#include "support/run_kit.hpp"
 #include "support/sql_time.hpp"
 
 namespace txinbox::test {
@@ -37,7 +42,8 @@ void deliver_during_tear(OnFailure on_failure, bool takes_over) {
   CAPTURE(takes_over);
   const EffectDatabase db;
   Pool pool = db.pool(1);
-  Pool other_pool = db.pool(1);
+  // On SQLite, each delivery elsewhere waits for the turn of the transaction that the handler has ended.
+  Pool other_pool = db.pool(PoolOptions{.connections = 1, .lock_timeout = on_sqlite3() ? 10ms : 5s});
   const auto own = db.session();
   TxConsumer consumer = only_pool_refuses_foreign_commit() ? TxConsumer(*own, "svc") : TxConsumer(pool, "svc");
   std::vector<Message> messages = batch;
@@ -82,31 +88,74 @@ TEST_CASE("until txinbox has removed the claims that a handler has committed, th
   }
 }
 
+/// A consumer whose call could not remove the claims that its handler has committed, because another session has locked
+/// the rows.
+struct CallWithoutEnd {
+  EffectDatabase db;
+  Pool pool = db.pool(PoolOptions{.connections = 1, .lock_timeout = 1s});
+  std::unique_ptr<soci::session> own = db.session();
+  std::unique_ptr<soci::session> other = db.session();
+  TxConsumer consumer = make_consumer();
+
+  CallWithoutEnd() {
+    if (on_sqlite3()) *own << "pragma busy_timeout = 10";
+    const auto results = consumer.consume_batch(batch, [&](soci::session& sql, Delivery& d) {
+      add_effect(sql, d);
+      if (d.message().business_key != "tears") return;
+      sql.commit();
+      other->begin();
+      *other << "update txinbox_consumed_message set message_id = 'locked'";
+      throw std::runtime_error("thrown after the commit");
+    });
+    CHECK(results[0].outcome == failed);
+  }
+
+  TxConsumer make_consumer() {
+    const ConsumerOptions options{.retry = {.max_attempts = 1}};
+    return only_pool_refuses_foreign_commit() ? TxConsumer(*own, "svc", options) : TxConsumer(pool, "svc", options);
+  }
+
+  void check_messages() {
+    CHECK(undecided(db) == 0);
+    CHECK(outcomes(consumer.consume_batch(batch, add_effect, OnFailure::skip)) ==
+          Outcomes{parked, parked, parked, consumed, consumed});
+  }
+};
+
 TEST_CASE("if a call cannot remove the claims that its handler has committed, the next call of the consumer does" *
           doctest::skip(refuses_foreign_commit())) {
-  const EffectDatabase db;
-  Pool pool = db.pool(PoolOptions{.connections = 1, .lock_timeout = 1s});
-  const auto own = db.session();
-  if (on_sqlite3()) *own << "pragma busy_timeout = 10";
-  const auto other = db.session();
-  const ConsumerOptions options{.retry = {.max_attempts = 1}};
-  TxConsumer consumer =
-      only_pool_refuses_foreign_commit() ? TxConsumer(*own, "svc", options) : TxConsumer(pool, "svc", options);
-  const auto results = consumer.consume_batch(batch, [&](soci::session& sql, Delivery& d) {
-    add_effect(sql, d);
-    if (d.message().business_key != "tears") return;
-    sql.commit();
-    other->begin();
-    *other << "update txinbox_consumed_message set message_id = 'locked'";
-    throw std::runtime_error("thrown after the commit");
+  CallWithoutEnd call;
+  call.other->rollback();
+  CHECK(undecided(call.db) == 5);
+  CHECK(call.consumer.consume({.business_key = "another"}, add_effect).outcome == consumed);
+  call.check_messages();
+}
+
+// The claims' lease ends after a minute, and the broker may have no message for this service until then.
+TEST_CASE("if there is no next call, a worker of run without a job removes the claims" *
+          doctest::skip(refuses_foreign_commit())) {
+  CallWithoutEnd call;
+  MemoryBroker broker;
+  MemorySource source(broker);
+  std::stop_source stop;
+  std::jthread watch([&] {
+    std::this_thread::sleep_for(1500ms);  // the worker tries it while the rows are locked
+    call.other->rollback();
+    CHECK(eventually([&] { return undecided(call.db) == 0; }));
+    stop.request_stop();
   });
-  CHECK(results[0].outcome == failed);
-  other->rollback();
-  CHECK(undecided(db) == 5);
-  CHECK(consumer.consume({.business_key = "another"}, add_effect).outcome == consumed);
-  CHECK(undecided(db) == 0);
-  CHECK(outcomes(consumer.consume_batch(batch, add_effect, OnFailure::skip)) ==
-        Outcomes{parked, parked, parked, consumed, consumed});
+  (void)run(source, call.consumer, body_is_key, must_not_run, {.stop = stop.get_token()});
+  watch.join();
+  call.check_messages();
+}
+
+TEST_CASE("the end of run removes the claims that a handler has committed" * doctest::skip(refuses_foreign_commit())) {
+  CallWithoutEnd call;
+  call.other->rollback();
+  MemoryBroker broker;
+  MemorySource source(broker);
+  (void)run(source, call.consumer, body_is_key, must_not_run, {.idle_exit = 0ms});
+  call.check_messages();
 }
 
 TEST_CASE("a torn claim whose lease has ended is parked, and one whose lease has not ended is in progress") {
