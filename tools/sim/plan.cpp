@@ -131,6 +131,8 @@ Plan Plan::of(std::uint64_t seed) {
   plan.broker = {.lose_acknowledgement = rate(0.2), .refuse_dead_letter = rate(0.5)};
   // Then what is stuck may fill the room, and `RunOptions::max_waiting` says so.
   if (plan.broker_kind != BrokerKind::log && plan.stuck_rate > 0) plan.max_waiting = 0;
+  // Of a lane that is stuck, `run` holds at least one message. Every second lane can be stuck.
+  if (plan.max_waiting > 0 && plan.stuck_rate > 0) plan.max_waiting = std::max(plan.max_waiting, (plan.lanes + 1) / 2);
   plan.receiver = {.refuse = rate(0.3),
                    .fail = rate(0.3),
                    .postpone = rate(0.5),

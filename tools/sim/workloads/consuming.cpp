@@ -74,7 +74,8 @@ void Consuming::serve(std::size_t, const std::stop_token& stop) {
                      .max_in_flight = plan.max_in_flight,
                      .max_backoff = 2s,
                      .breaker = breaker_of(plan),
-                     .stop = stop};
+                     .stop = stop,
+                     .listeners = {on_event([this](const RunEvent& event) { note_refusal(event); })}};
   if (plan.max_waiting > 0) options.max_waiting = plan.max_waiting;
   const std::size_t most_running = plan.batch * plan.workers;
   const std::size_t in_flight =
@@ -100,6 +101,12 @@ void Consuming::serve(std::size_t, const std::stop_token& stop) {
       (void)txinbox::run(*source, consumer, message_of, BatchHandlers{set, one}, options);
       break;
   }
+}
+
+void Consuming::note_refusal(const RunEvent& event) {
+  const Personality& database = *world_.plan.personality;
+  if (event.type != RunEventType::retry || !event.error_class.ends_with(database.error.full)) return;
+  sent_.at(std::string(event.business_key)).was_refused = true;
 }
 
 void Consuming::handle(::sqlite3* connection, Delivery& delivery) {
@@ -185,7 +192,7 @@ bool Consuming::has_abandoned_claim(const std::string& key) const {
 }
 
 bool Consuming::may_be_dead_letter(const std::string& key, const Sent& sent) const {
-  return sent.act >= Act::fails || sent.is_hurt ||
+  return sent.act >= Act::fails || sent.is_hurt || sent.was_refused ||
          (sent.is_claim_committed && (world_.had_failover || has_abandoned_claim(key)));
 }
 

@@ -60,6 +60,10 @@ class Consuming final : public Workload {
     /// of the service can come first.
     bool is_claim_committed = false;
 
+    /// A delivery of it met a full disk, and `run` has suspected the message. If other messages are consumed in
+    /// between, this counts as its failure. It counts again if the answer to the statement that counts is lost.
+    bool was_refused = false;
+
     /// How many effects it has when it is acknowledged.
     std::size_t right_effects() const noexcept { return act == Act::refuses ? 0 : 1; }
     bool may_be_acknowledged() const noexcept { return act < Act::fails || act == Act::swallows; }
@@ -68,6 +72,7 @@ class Consuming final : public Workload {
 
   bool add(const Placed&);
   Act draw_act(std::size_t lane) const;
+  void note_refusal(const RunEvent&);
   void handle(::sqlite3*, Delivery&);
   void end_of(const BrokerMessage&, const DeadLetter*);
   void hurt_batch_of(::sqlite3*);
