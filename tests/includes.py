@@ -46,6 +46,7 @@ PUBLIC = {
     "lease": "lease_consumer lease_store",
     "run": "message_of run source",
     "metrics": "metrics",
+    "redrive": "dead_letter redrive",
 }
 MODULE_OF_PUBLIC = {header: module for module, headers in PUBLIC.items() for header in headers.split()}
 

@@ -5,6 +5,7 @@
 
 #include <txinbox/connection_ref.hpp>
 #include <txinbox/consumer_options.hpp>
+#include <txinbox/dead_letter.hpp>
 #include <txinbox/delivery.hpp>
 #include <txinbox/error.hpp>
 #include <txinbox/failed_messages.hpp>
@@ -25,6 +26,7 @@
 #include <txinbox/outbox_relay.hpp>
 #include <txinbox/pool.hpp>
 #include <txinbox/pool_options.hpp>
+#include <txinbox/redrive.hpp>
 #include <txinbox/result.hpp>
 #include <txinbox/retention.hpp>
 #include <txinbox/retry_policy.hpp>

@@ -6,6 +6,7 @@
 #include <stdexcept>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include <txinbox/run.hpp>
 
@@ -27,6 +28,9 @@ class BrokerUnderTest {
 
   /// The name of the queue or topic for dead letters. Empty if the broker handles dead letters itself.
   virtual std::string dead_letters_of(const std::string& name) = 0;
+
+  /// The options of `txinbox redrive` for these dead letters.
+  virtual std::vector<std::string> redrive_from(const std::string& name) = 0;
 
   /// A consumer ends when it has got no message for this time. It is longer than the time after which the broker
   /// redelivers the messages of a consumer that was killed.

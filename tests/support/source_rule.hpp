@@ -142,9 +142,11 @@ TEST_CASE_TEMPLATE_DEFINE("the rule of sources: a dead letter is the message wit
     REQUIRE(letters.size() == 1);
     CHECK(letters[0].body == "body");
     CHECK((letters[0].key == (taken[0].key ? std::optional<std::string>(*taken[0].key) : std::nullopt)));
+    const std::string name = source->status().name;  // "kafka orders"
+    const std::string place = name.substr(name.find(' ') + 1);
     CHECK(headers_of(letters[0]) == "text=value\n" + each.headers + "txinbox-origin=" + std::string(taken[0].id) +
                                         "\ntxinbox-other=kept\ntxinbox-reason=" + std::string(each.letter.reason) +
-                                        "\n");
+                                        "\ntxinbox-source=" + place + "\n");
     subject.publish(letters[0]);  // somebody sends the letter back, as it is
   }
 }

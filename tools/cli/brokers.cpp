@@ -34,12 +34,14 @@ namespace {
 using OpenSource = std::unique_ptr<Source> (*)(const std::string& url, const std::string& dead_letters,
                                                std::size_t held);
 using OpenPublisher = Publisher (*)(const std::string& url, std::chrono::milliseconds timeout);
+using OpenRepublisher = Republisher (*)(const std::string& url);
 using Diagnose = std::vector<Finding> (*)(const std::string& url);
 
 /// The calls of a component. If it is not built in, they are null.
 struct Calls {
   OpenSource open_source = nullptr;
   OpenPublisher open_publisher = nullptr;
+  OpenRepublisher open_republisher = nullptr;  ///< Each server that is consumed from has one.
   Diagnose diagnose = nullptr;
 
   bool are_built_in() const noexcept {
@@ -61,8 +63,13 @@ std::unique_ptr<Source> open_kafka_source(const std::string& url, const std::str
   if (!dead_letters.empty()) options.dead_letters = dead_letters;
   return open_kafka(options);
 }
+Republisher open_kafka_republisher(const std::string& url) {
+  const KafkaOptions options = kafka_options_from_url(url);
+  return kafka_republisher({.brokers = options.brokers, .properties = options.properties});
+}
 constexpr Calls kafka{.open_source = open_kafka_source,
-                      .open_publisher = open_with_timeout<kafka_publisher_options_from_url, kafka_publisher>};
+                      .open_publisher = open_with_timeout<kafka_publisher_options_from_url, kafka_publisher>,
+                      .open_republisher = open_kafka_republisher};
 #else
 constexpr Calls kafka{};
 #endif
@@ -75,8 +82,12 @@ std::unique_ptr<Source> open_rabbitmq_source(const std::string& url, const std::
   if (options.prefetch == RabbitMqOptions().prefetch) options.prefetch = std::max(options.prefetch, prefetch_for(held));
   return open_rabbitmq(options);
 }
+Republisher open_rabbitmq_republisher(const std::string& url) {
+  return rabbitmq_republisher({.server = rabbitmq_options_from_url(url).server});
+}
 constexpr Calls rabbitmq{.open_source = open_rabbitmq_source,
-                         .open_publisher = open_with_timeout<rabbitmq_publisher_options_from_url, rabbitmq_publisher>};
+                         .open_publisher = open_with_timeout<rabbitmq_publisher_options_from_url, rabbitmq_publisher>,
+                         .open_republisher = open_rabbitmq_republisher};
 #else
 constexpr Calls rabbitmq{};
 #endif
@@ -89,8 +100,12 @@ std::unique_ptr<Source> open_rocketmq_source(const std::string& url, const std::
   }
   return open_rocketmq(rocketmq_options_from_url(url));
 }
+Republisher open_rocketmq_republisher(const std::string& url) {
+  return rocketmq_republisher({.server = rocketmq_options_from_url(url).server});
+}
 constexpr Calls rocketmq{.open_source = open_rocketmq_source,
-                         .open_publisher = open_with_timeout<rocketmq_publisher_options_from_url, rocketmq_publisher>};
+                         .open_publisher = open_with_timeout<rocketmq_publisher_options_from_url, rocketmq_publisher>,
+                         .open_republisher = open_rocketmq_republisher};
 #else
 constexpr Calls rocketmq{};
 #endif
@@ -201,6 +216,10 @@ std::string source_url(const std::string& option) {
 
 std::unique_ptr<Source> open_source(const std::string& url, const std::string& dead_letters, std::size_t held) {
   return calls_of(url, Use::consume, "--from").open_source(url, dead_letters, held);
+}
+
+Republisher open_republisher(const std::string& url) {
+  return calls_of(url, Use::consume, "--from").open_republisher(url);
 }
 
 std::uint16_t prefetch_for(std::size_t held) noexcept {

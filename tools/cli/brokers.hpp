@@ -12,6 +12,7 @@
 
 #include <txinbox/finding.hpp>
 #include <txinbox/outbox_relay.hpp>
+#include <txinbox/redrive.hpp>
 #include <txinbox/source.hpp>
 
 namespace txinbox::cli {
@@ -27,6 +28,11 @@ std::string source_url(const std::string& option);
 ///
 /// Errors: those of the component.
 std::unique_ptr<Source> open_source(const std::string& url, const std::string& dead_letters, std::size_t held);
+
+/// Opens the republisher for the dead letters of such a URL.
+///
+/// Errors: those of the component.
+Republisher open_republisher(const std::string& url);
 
 /// The prefetch of RabbitMQ for a `run` that holds at most `held` messages. Another 600 may wait for a retry.
 std::uint16_t prefetch_for(std::size_t held) noexcept;

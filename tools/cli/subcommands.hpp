@@ -16,6 +16,7 @@ void add_show(Command app, Run& run);
 void add_forget(Command app, Run& run);
 void add_purge(Command app, Run& run);
 void add_failed(Command app, Run& run);
+void add_redrive(Command app, Run& run);
 void add_outbox(Command app, Run& run);
 void add_relay(Command app, Run& run);
 

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "kafka_error.hpp"
+#include "record.hpp"
 #include "shared/dead_letter_headers.hpp"
 
 namespace txinbox {
@@ -14,11 +15,11 @@ namespace {
 /// Our headers, and those of the message. Without those, a header says how many are missing.
 Headers headers_of(const DeadLetter& letter, CopiedHeaders copied) {
   const Incoming& incoming = *letter.incoming;
-  const auto ours = component::dead_letter_headers(letter);
+  const auto ours = component::dead_letter_headers(letter, record_of(incoming).topic());
   Headers headers(rd_kafka_headers_new(incoming.headers.size() + ours.size()));
   std::size_t dropped = 0;
   for (const IncomingHeader& header : incoming.headers) {
-    if (component::is_one_of(ours, header.name)) continue;
+    if (component::is_about_failure(header.name)) continue;
     if (copied == CopiedHeaders::all) {
       add_header(headers, header.name, header.value);
     } else {
@@ -26,7 +27,7 @@ Headers headers_of(const DeadLetter& letter, CopiedHeaders copied) {
     }
   }
   for (const auto& [name, value] : ours) add_header(headers, name, value);
-  if (dropped > 0) add_header(headers, component::dropped_headers, std::to_string(dropped));
+  if (dropped > 0) add_header(headers, dead_letter_header::dropped_headers, std::to_string(dropped));
   return headers;
 }
 

@@ -64,13 +64,29 @@ PublishResult result_of(rd_kafka_resp_err_t code) {
   }
 }
 
-std::vector<PublishResult> publish(ConfirmedProducer& producer, std::span<const OutgoingMessage> messages) {
+OutgoingRecord record_for(const OutgoingMessage& message) {
+  OutgoingRecord record{.topic = message.topic, .key = {}, .body = message.payload, .headers = headers_of(message)};
+  if (!message.key.empty()) record.key = message.key;
+  return record;
+}
+
+OutgoingRecord record_for(const Republication& message) {
+  const Incoming& incoming = *message.incoming;
+  Headers headers(rd_kafka_headers_new(incoming.headers.size() + message.headers.size()));
+  for (const IncomingHeader& header : incoming.headers) {
+    if (!is_replaced_by_redrive(header.name)) add_header(headers, header.name, header.value);
+  }
+  for (const auto& [name, value] : message.headers) add_header(headers, name, value);
+  OutgoingRecord record{.topic = message.destination, .key = incoming.key, .body = {}, .headers = std::move(headers)};
+  if (incoming.has_body) record.body = incoming.body;
+  return record;
+}
+
+template <class Message>
+std::vector<PublishResult> publish(ConfirmedProducer& producer, std::span<const Message> messages) {
   std::vector<OutgoingRecord> records;
   records.reserve(messages.size());
-  for (const OutgoingMessage& message : messages) {
-    records.push_back({.topic = message.topic, .key = {}, .body = message.payload, .headers = headers_of(message)});
-    if (!message.key.empty()) records.back().key = message.key;
-  }
+  for (const Message& message : messages) records.push_back(record_for(message));
   const auto codes = producer.publish(records, producer.latest());
   // A partition can have no leader although a broker answers. Then only the messages of this partition fail.
   const bool has_gone = std::ranges::any_of(codes, is_away) && !producer.reaches_broker();
@@ -119,6 +135,13 @@ Publisher kafka_publisher(const KafkaPublisherOptions& options) {
   kafka::check(same);
   const auto producer = std::make_shared<kafka::ConfirmedProducer>(same);
   return [producer](std::span<const OutgoingMessage> messages) { return kafka::publish(*producer, messages); };
+}
+
+Republisher kafka_republisher(const KafkaPublisherOptions& options) {
+  const KafkaOptions same = kafka::consumer_options(options);
+  kafka::check(same);
+  const auto producer = std::make_shared<kafka::ConfirmedProducer>(same);
+  return [producer](std::span<const Republication> messages) { return kafka::publish(*producer, messages); };
 }
 
 TXINBOX_NAMESPACE_END

@@ -56,8 +56,9 @@ Incoming incoming_of(const rd_kafka_message_t& message, std::uint64_t lane, std:
   for (const RawHeader& header : headers) {
     record->headers.push_back({.name = copy(header.name), .value = copy(header.value)});
   }
-  record->id = std::string(rd_kafka_topic_name(message.rkt)) + "/" + std::to_string(message.partition) + "@" +
-               std::to_string(message.offset);
+  record->id = rd_kafka_topic_name(message.rkt);
+  record->topic_size = record->id.size();
+  record->id += "/" + std::to_string(message.partition) + "@" + std::to_string(message.offset);
   if (record->id.size() > longest_id) record->id.resize(longest_id);
   record->offset = message.offset;
   incoming.id = record->id;

@@ -1,8 +1,10 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <librdkafka/rdkafka.h>
@@ -17,8 +19,11 @@ namespace kafka {
 struct Record {
   std::string bytes;  ///< The body, the key, and the names and values of the headers.
   std::vector<IncomingHeader> headers;
-  std::string id;
+  std::string id;  ///< It begins with the topic. A topic has at most 249 bytes, so it is whole.
+  std::size_t topic_size = 0;
   std::int64_t offset = 0;
+
+  std::string_view topic() const { return std::string_view(id).substr(0, topic_size); }
 };
 
 /// Makes a delivery from a record. Its owner is a `Record`, and its ticket is `epoch`.

@@ -8,6 +8,7 @@
 #include <doctest/doctest.h>
 
 #include "brokers/command_tests.hpp"
+#include "brokers/redrive_tests.hpp"
 #include "kafka_broker.hpp"
 
 namespace txinbox::test {
@@ -115,6 +116,16 @@ TEST_CASE("the command names a missing topic, and consumes nothing") {
                           t.db.url());
   CHECK(ended.status == 3);
   CHECK(ended.err.find("topic missing") != std::string::npos);
+}
+
+TEST_CASE("Kafka: after a bad deployment, redrive publishes all dead letters again, although it is killed") {
+  KafkaBroker broker;
+  redrive_survives_kills(broker, "redrive-kills");
+}
+
+TEST_CASE("Kafka: redrive leaves dead letters that it cannot publish") {
+  KafkaBroker broker;
+  redrive_leaves_what_it_cannot_publish(broker, "redrive-leaves", "no topic has a space");
 }
 
 }  // namespace

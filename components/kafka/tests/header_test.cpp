@@ -80,7 +80,54 @@ TEST_CASE("Kafka: a second dead letter of a message has the headers of the newes
                                              {"txinbox-consumer", "svc"},
                                              {"txinbox-key", "new-key"},
                                              {"txinbox-origin", "orders/0@0"},
+                                             {"txinbox-source", "orders"},
                                              {"txinbox-failures", "3"}});
+}
+
+TEST_CASE("Kafka: a dead letter that is published again is the record as it was sent") {
+  MockCluster cluster;
+  cluster.create("orders");
+  cluster.create("orders.dead");
+  Publisher publisher(cluster.brokers());
+  publisher.publish("orders.dead", {.body = std::string("b\0dy", 4),
+                                    .key = "k",
+                                    .headers = {{.name = "twice", .value = "1"},
+                                                {.name = "txinbox-reason", .value = "parked"},
+                                                {.name = "twice", .value = std::string("\0\xff", 2)},
+                                                {.name = "txinbox-redrives", .value = "1"},
+                                                {.name = "txinbox-other", .value = "kept"}},
+                                    .partition = 0});
+  publisher.flush();
+  const auto dead = open_kafka(cluster.consumer("g", "orders.dead"));
+  const Incoming incoming = first_of(*dead);
+  Incoming tombstone = incoming;
+  tombstone.has_body = false;
+  tombstone.key.reset();
+  tombstone.headers = {};
+  const std::vector<Republication> again{
+      {.incoming = &incoming, .destination = "orders", .headers = {{dead_letter_header::redrives, "2"}}},
+      {.incoming = &tombstone, .destination = "orders"}};
+  const Republisher publish = kafka_republisher({.brokers = cluster.brokers()});
+  for (const PublishResult& each : publish(again)) CHECK(each.status == PublishStatus::confirmed);
+  const auto reader = open_kafka(cluster.consumer("r", "orders"));
+  int records = 0, tombstones = 0;
+  while (records + tombstones < 2) {
+    const Incoming sent = first_of(*reader);
+    if (!sent.has_body) {
+      ++tombstones;
+      CHECK_FALSE(sent.key);
+      CHECK(sent.headers.empty());
+      continue;
+    }
+    ++records;
+    CHECK(sent.body == std::string_view("b\0dy", 4));
+    CHECK(sent.key == "k");
+    CHECK(names_of(sent) == Names{{"twice", "1"},
+                                  {"twice", std::string("\0\xff", 2)},
+                                  {"txinbox-other", "kept"},
+                                  {"txinbox-redrives", "2"}});
+  }
+  CHECK(records == 1);
 }
 
 }  // namespace

@@ -25,6 +25,11 @@ class KafkaBroker : public BrokerUnderTest {
 
   std::string dead_letters_of(const std::string& name) override { return name + ".dead"; }
 
+  std::vector<std::string> redrive_from(const std::string& name) override {
+    return {"--from", "kafka://" + broker_address() + "/" + dead_letters_of(name) + "?group=" + name +
+                          "-redrive&session.timeout.ms=2000"};
+  }
+
   Publisher& publisher() { return publisher_; }
 
   KafkaOptions options(const std::string& name) {

@@ -84,7 +84,7 @@ struct ClientProperties {
 
 }  // namespace
 
-amqp_bytes_t bytes_of(const std::string& text) {
+amqp_bytes_t bytes_of(std::string_view text) {
   return {.len = text.size(), .bytes = const_cast<char*>(text.data())};  // NOLINT: rabbitmq-c does not change it
 }
 

@@ -32,7 +32,8 @@ struct DestroyConnection {
 };
 using ConnectionHandle = std::unique_ptr<amqp_connection_state_t_, DestroyConnection>;
 
-amqp_bytes_t bytes_of(const std::string& text);
+/// The text must outlive the result.
+amqp_bytes_t bytes_of(std::string_view text);
 timeval timeval_of(std::chrono::milliseconds time);
 
 /// The reason that the broker has sent when it closed a channel or the connection.

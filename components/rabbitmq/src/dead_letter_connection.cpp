@@ -152,7 +152,8 @@ void DeadLetterConnection::connect(Clock::time_point give_up) {
 }
 
 void DeadLetterConnection::send(Id id, const DeadLetter& letter, Clock::time_point give_up) {
-  const DeadLetterProperties with(letter, static_cast<std::size_t>(amqp_get_frame_max(connection_.get())));
+  const DeadLetterProperties with(letter, options_.queue,
+                                  static_cast<std::size_t>(amqp_get_frame_max(connection_.get())));
   // The message is mandatory. Otherwise the broker would confirm and drop a message for a queue that does not exist.
   publish(id, options_.dead_letters, &with.properties, received_of(*letter.incoming).message.body, true, give_up);
 }

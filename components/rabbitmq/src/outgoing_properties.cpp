@@ -5,6 +5,8 @@
 #include <string_view>
 
 #include "connection.hpp"
+#include "copied_headers.hpp"
+#include "rabbitmq_delivery.hpp"
 #include "shared/reserved_headers.hpp"
 
 namespace txinbox {
@@ -13,6 +15,7 @@ namespace rabbitmq {
 namespace {
 
 constexpr std::size_t longest_short_text = 255;
+constexpr std::uint8_t persistent = 2;
 const std::string key_header = "key";
 
 /// The header and the properties that the publisher writes. Some receivers list properties and headers together.
@@ -25,7 +28,6 @@ OutgoingProperties::OutgoingProperties(const OutgoingMessage& message) {
   for (const auto& [name, value] : message.headers) {
     add(names_.emplace_back(component::published_name(message, name, own_headers)), value);
   }
-  constexpr std::uint8_t persistent = 2;
   properties_.delivery_mode = persistent;
   properties_.message_id = bytes_of(message.id);
   properties_._flags = AMQP_BASIC_DELIVERY_MODE_FLAG | AMQP_BASIC_MESSAGE_ID_FLAG;
@@ -41,6 +43,29 @@ OutgoingProperties::OutgoingProperties(const OutgoingMessage& message) {
                message.topic.size() <= longest_short_text;
   constexpr std::size_t frame_and_lengths = 64;
   size_ += message.id.size() + message.type.size() + frame_and_lengths;
+}
+
+OutgoingProperties::OutgoingProperties(const Republication& message)
+    : properties_(received_of(*message.incoming).message.properties) {
+  const amqp_table_t headers = properties_.headers;
+  const bool has_headers = (properties_._flags & AMQP_BASIC_HEADERS_FLAG) != 0;
+  for (int i = 0; has_headers && i < headers.num_entries; ++i) {
+    const amqp_bytes_t key = headers.entries[i].key;
+    if (!is_replaced_by_redrive({static_cast<const char*>(key.bytes), key.len})) entries_.push_back(headers.entries[i]);
+  }
+  rename_routing_headers(entries_);
+  for (const auto& [name, value] : message.headers) add(names_.emplace_back(name), value);
+  properties_.headers = {.num_entries = static_cast<int>(entries_.size()), .entries = entries_.data()};
+  properties_.delivery_mode = persistent;
+  properties_._flags |= AMQP_BASIC_HEADERS_FLAG | AMQP_BASIC_DELIVERY_MODE_FLAG;
+  // The broker refuses a message whose user-id is another user. A dead letter has no expiration.
+  properties_._flags &= ~static_cast<amqp_flags_t>(AMQP_BASIC_USER_ID_FLAG);
+  are_valid_ = are_valid_ && message.destination.size() <= longest_short_text;
+  size_ = 0;
+}
+
+bool OutgoingProperties::fit(std::size_t frame_max) const {
+  return are_valid_ && (size_ == 0 ? fits_into_frame(properties_, frame_max) : size_ <= frame_max);
 }
 
 void OutgoingProperties::add(const std::string& name, const std::string& value) {

@@ -8,6 +8,7 @@
 #include <amqp.h>
 #include <amqp_framing.h>
 #include <txinbox/outbox.hpp>
+#include <txinbox/redrive.hpp>
 #include <txinbox/version.hpp>
 
 namespace txinbox {
@@ -18,6 +19,9 @@ namespace rabbitmq {
 class OutgoingProperties {
  public:
   explicit OutgoingProperties(const OutgoingMessage& message);
+
+  /// Those of a delivery that is published again, with other headers as `Republisher` says.
+  explicit OutgoingProperties(const Republication& message);
   OutgoingProperties(const OutgoingProperties&) = delete;
   OutgoingProperties& operator=(const OutgoingProperties&) = delete;
 
@@ -25,7 +29,7 @@ class OutgoingProperties {
 
   /// Whether AMQP can carry the properties: the name of a header has at most 255 bytes, and all properties must be in
   /// one frame. rabbitmq-c does not check this before it has sent a part of the message.
-  bool fit(std::size_t frame_max) const noexcept { return are_valid_ && size_ <= frame_max; }
+  bool fit(std::size_t frame_max) const;
 
  private:
   void add(const std::string& name, const std::string& value);
@@ -33,7 +37,7 @@ class OutgoingProperties {
   amqp_basic_properties_t properties_{};
   std::deque<std::string> names_;
   std::vector<amqp_table_entry_t> entries_;
-  std::size_t size_ = 0;  ///< The maximum size of the frame.
+  std::size_t size_ = 0;  ///< The maximum size of the frame. 0: it is not known yet.
   bool are_valid_ = true;
 };
 

@@ -113,17 +113,17 @@ Incoming incoming_of(const amqp_basic_deliver_t& delivery, const amqp_message_t&
   return incoming;
 }
 
-DeadLetterProperties::DeadLetterProperties(const DeadLetter& letter, std::size_t frame_max)
+DeadLetterProperties::DeadLetterProperties(const DeadLetter& letter, std::string_view queue, std::size_t frame_max)
     : properties(received_of(*letter.incoming).message.properties) {
-  const auto ours = component::dead_letter_headers(letter);
+  const auto ours = component::dead_letter_headers(letter, queue);
   for (const amqp_table_entry_t& entry : entries_of(properties)) {
-    if (!component::is_one_of(ours, view_of(entry.key))) entries_.push_back(entry);
+    if (!component::is_about_failure(view_of(entry.key))) entries_.push_back(entry);
   }
   rename_routing_headers(entries_);
   const auto copied = static_cast<std::ptrdiff_t>(entries_.size());
-  const auto add = [&](const char* name, std::string_view value) {
+  const auto add = [&](std::string_view name, std::string_view value) {
     amqp_table_entry_t entry{};
-    entry.key = amqp_cstring_bytes(name);
+    entry.key = bytes_of(name);
     entry.value.kind = AMQP_FIELD_KIND_UTF8;
     entry.value.value.bytes = bytes_of(texts_.emplace_back(value));
     entries_.push_back(entry);
@@ -140,7 +140,7 @@ DeadLetterProperties::DeadLetterProperties(const DeadLetter& letter, std::size_t
   properties._flags &= ~static_cast<amqp_flags_t>(AMQP_BASIC_EXPIRATION_FLAG | AMQP_BASIC_USER_ID_FLAG);
   if (!fits_into_frame(properties, frame_max)) {
     entries_.erase(entries_.begin(), entries_.begin() + copied);
-    add(component::dropped_headers, std::to_string(copied));
+    add(dead_letter_header::dropped_headers, std::to_string(copied));
     set_headers();
   }
 }

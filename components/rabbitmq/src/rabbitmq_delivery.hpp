@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <deque>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <amqp.h>
@@ -40,7 +41,8 @@ inline const Received& received_of(const Incoming& incoming) {
 /// The properties of a dead letter, and the memory of its headers. They fit into a frame of this size: if the headers
 /// of the message do not fit, the letter has none of them, but the header `txinbox-dropped-headers` with their number.
 struct DeadLetterProperties {
-  DeadLetterProperties(const DeadLetter& letter, std::size_t frame_max);
+  /// `queue` is the queue that the message came from.
+  DeadLetterProperties(const DeadLetter& letter, std::string_view queue, std::size_t frame_max);
   DeadLetterProperties(const DeadLetterProperties&) = delete;
   DeadLetterProperties& operator=(const DeadLetterProperties&) = delete;
 

@@ -7,12 +7,14 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <memory>
 #include <optional>
 #include <span>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -38,6 +40,32 @@ bool is_about_a_message(const Lost& why) {
   return why.reply_code == AMQP_PRECONDITION_FAILED || why.reply_code == AMQP_ACCESS_REFUSED;
 }
 
+/// A message of a call.
+struct Publication {
+  const std::string& routing_key;
+  std::string_view body;
+  OutgoingProperties properties;
+
+  explicit Publication(const OutgoingMessage& message)
+      : routing_key(message.topic), body(message.payload), properties(message) {}
+  explicit Publication(const Republication& message)
+      : routing_key(message.destination), body(message.incoming->body), properties(message) {}
+};
+
+/// They do not move: a message of rabbitmq-c points to the memory of its properties.
+using Publications = std::deque<Publication>;
+
+std::string_view view_of(const amqp_bytes_t& bytes) {
+  return bytes.bytes == nullptr ? std::string_view()
+                                : std::string_view(static_cast<const char*>(bytes.bytes), bytes.len);
+}
+
+/// The property message-id. None if there is none.
+std::optional<std::string_view> id_of(const amqp_basic_properties_t& properties) {
+  if ((properties._flags & AMQP_BASIC_MESSAGE_ID_FLAG) == 0) return std::nullopt;
+  return view_of(properties.message_id);
+}
+
 /// The result of each message of a call. None while the result is not known.
 using Results = std::vector<std::optional<PublishResult>>;
 
@@ -47,7 +75,15 @@ class Channel {
   Channel(const Channel&) = delete;
   Channel& operator=(const Channel&) = delete;
 
-  std::vector<PublishResult> publish(std::span<const OutgoingMessage> messages) {
+  template <class Message>
+  std::vector<PublishResult> publish(std::span<const Message> from) {
+    Publications messages;
+    for (const Message& each : from) messages.emplace_back(each);
+    return publish(messages);
+  }
+
+ private:
+  std::vector<PublishResult> publish(const Publications& messages) {
     give_up_ = Clock::now() + options_.timeout;
     Results results(messages.size());
     std::vector<std::size_t> all(messages.size());
@@ -73,9 +109,8 @@ class Channel {
     return complete;
   }
 
- private:
   /// Finds the message that the broker refuses: the broker has closed the channel and has not named the message.
-  std::optional<Lost> send_sequentially(std::span<const OutgoingMessage> messages, Results& results) {
+  std::optional<Lost> send_sequentially(const Publications& messages, Results& results) {
     for (std::size_t i = 0; i < messages.size(); ++i) {
       if (results[i]) continue;
       if (Clock::now() >= give_up_) return Lost{.why = "the time of the call was over"};
@@ -90,7 +125,7 @@ class Channel {
   }
 
   /// Returns why the connection or the channel was lost.
-  std::optional<Lost> try_to_send(std::span<const OutgoingMessage> messages, std::span<const std::size_t> indexes,
+  std::optional<Lost> try_to_send(const Publications& messages, std::span<const std::size_t> indexes,
                                   Results& results) {
     try {
       find_lost_connection();
@@ -143,7 +178,8 @@ class Channel {
     if (!connection_) return;
     try {
       Results nothing;
-      while (read_frame({}, nothing, 0ms)) {
+      const Publications none;
+      while (read_frame(none, nothing, 0ms)) {
       }
     } catch (const Lost&) {
       connection_.reset();
@@ -152,7 +188,7 @@ class Channel {
 
   milliseconds left() const { return std::chrono::ceil<milliseconds>(give_up_ - Clock::now()); }
 
-  void send(std::span<const OutgoingMessage> messages, std::span<const std::size_t> indexes, Results& results) {
+  void send(const Publications& messages, std::span<const std::size_t> indexes, Results& results) {
     // The connection has no heartbeats, because nothing reads them between two calls. This time-out ends a write if the
     // broker does not read.
     const auto longest_write = static_cast<unsigned>(std::max(left(), 1ms).count());
@@ -160,16 +196,16 @@ class Channel {
                  sizeof longest_write);
     const auto frame_max = static_cast<std::size_t>(amqp_get_frame_max(connection_.get()));
     for (const std::size_t i : indexes) {
-      const OutgoingMessage& message = messages[i];
-      const OutgoingProperties with(message);
-      if (!with.fit(frame_max)) {
+      const Publication& message = messages[i];
+      if (!message.properties.fit(frame_max)) {
         results[i] = {PublishStatus::rejected, "its headers are larger than AMQP allows"};
         continue;
       }
       // The message is mandatory. Otherwise the broker would confirm and drop a message that no queue accepts.
-      require(amqp_basic_publish(connection_.get(), only_channel, bytes_of(options_.exchange), bytes_of(message.topic),
-                                 1, 0, &with.get(), bytes_of(message.payload)),
-              "publishing");
+      require(
+          amqp_basic_publish(connection_.get(), only_channel, bytes_of(options_.exchange),
+                             bytes_of(message.routing_key), 1, 0, &message.properties.get(), bytes_of(message.body)),
+          "publishing");
       unconfirmed_[++published_] = i;
       // The broker stops reading if the client does not read the returned messages.
       while (read_frame(messages, results, 0ms)) {
@@ -177,7 +213,7 @@ class Channel {
     }
   }
 
-  void wait_for_confirmations(std::span<const OutgoingMessage> messages, Results& results) {
+  void wait_for_confirmations(const Publications& messages, Results& results) {
     while (!unconfirmed_.empty()) {
       const milliseconds wait = left();
       // The caller closes the connection then. Otherwise a late confirmation could be treated as that of another
@@ -188,7 +224,7 @@ class Channel {
   }
 
   /// Returns false if no frame came in time.
-  bool read_frame(std::span<const OutgoingMessage> messages, Results& results, milliseconds wait) {
+  bool read_frame(const Publications& messages, Results& results, milliseconds wait) {
     amqp_frame_t frame{};
     const timeval timeout = timeval_of(wait);
     const int status = amqp_simple_wait_frame_noblock(connection_.get(), &frame, &timeout);
@@ -211,6 +247,8 @@ class Channel {
       const auto* nack = static_cast<const amqp_basic_nack_t*>(method.decoded);
       settle(nack->delivery_tag, nack->multiple != 0, {PublishStatus::failed, "the broker has refused it (nack)"},
              results);
+    } else if (method.id == AMQP_BASIC_RETURN_METHOD) {
+      returned_key_ = view_of(static_cast<const amqp_basic_return_t*>(method.decoded)->routing_key);
     } else if (method.id == AMQP_CONNECTION_BLOCKED_METHOD || method.id == AMQP_CONNECTION_UNBLOCKED_METHOD) {
       is_blocked_ = method.id == AMQP_CONNECTION_BLOCKED_METHOD;
     }
@@ -218,14 +256,13 @@ class Channel {
 
   /// Records a returned message. The broker returns a message before it confirms it. The other reason for a return is a
   /// flag that this publisher does not set.
-  void note_returned(std::span<const OutgoingMessage> messages, const amqp_basic_properties_t& properties) {
-    if ((properties._flags & AMQP_BASIC_MESSAGE_ID_FLAG) == 0) return;
-    const std::string_view id(static_cast<const char*>(properties.message_id.bytes), properties.message_id.len);
+  void note_returned(const Publications& messages, const amqp_basic_properties_t& properties) {
     for (const auto& [tag, index] : unconfirmed_) {
-      if (messages[index].id != id) continue;
+      const Publication& each = messages[index];
+      if (each.routing_key != returned_key_ || id_of(each.properties.get()) != id_of(properties)) continue;
       const std::string exchange =
           options_.exchange.empty() ? "default exchange" : "exchange '" + options_.exchange + "'";
-      returned_[index] = "the " + exchange + " has no queue for '" + messages[index].topic + "' (NO_ROUTE)";
+      returned_[index] = "the " + exchange + " has no queue for '" + each.routing_key + "' (NO_ROUTE)";
     }
   }
 
@@ -254,6 +291,7 @@ class Channel {
   Clock::time_point give_up_{};                       ///< The deadline of the current call.
   std::uint64_t published_ = 0;                       ///< The tag of the last message on this connection.
   std::map<std::uint64_t, std::size_t> unconfirmed_;  ///< The index of each message, by its tag.
+  std::string returned_key_;                          ///< The routing key of the message that is being returned.
   std::map<std::size_t, std::string> returned_;       ///< The indexes of messages that no queue accepts, and why.
 };
 
@@ -263,6 +301,15 @@ class Channel {
 Publisher rabbitmq_publisher(const RabbitMqPublisherOptions& options) {
   const auto open = std::make_shared<rabbitmq::Channel>(options);
   return [open](std::span<const OutgoingMessage> messages) { return open->publish(messages); };
+}
+
+Republisher rabbitmq_republisher(const RabbitMqPublisherOptions& options) {
+  if (!options.exchange.empty()) {
+    throw Error(ErrorCode::invalid_argument,
+                "RabbitMQ: a republisher publishes to queues, through the default exchange; name no exchange");
+  }
+  const auto open = std::make_shared<rabbitmq::Channel>(options);
+  return [open](std::span<const Republication> messages) { return open->publish(messages); };
 }
 
 TXINBOX_NAMESPACE_END

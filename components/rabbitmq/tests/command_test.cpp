@@ -9,6 +9,7 @@
 
 #include "brokers/command_tests.hpp"
 #include "brokers/join_and_leave.hpp"
+#include "brokers/redrive_tests.hpp"
 #include "rabbitmq_broker.hpp"
 
 namespace txinbox::test {
@@ -112,6 +113,16 @@ TEST_CASE("the command names a missing queue, and does not print the password") 
   const std::string refused = error_of("amqp://guest@" + broker_address() + "/%2F/missing");
   CHECK(refused.find("password") != std::string::npos);
   CHECK(refused.find("hunter2") == std::string::npos);
+}
+
+TEST_CASE("RabbitMQ: after a bad deployment, redrive publishes all dead letters again, although it is killed") {
+  RabbitMqBroker broker;
+  redrive_survives_kills(broker, "redrive-kills");
+}
+
+TEST_CASE("RabbitMQ: redrive leaves dead letters that it cannot publish") {
+  RabbitMqBroker broker;
+  redrive_leaves_what_it_cannot_publish(broker, "redrive-leaves", "missing-queue");
 }
 
 }  // namespace

@@ -129,7 +129,7 @@ TEST_CASE("RabbitMQ: a second dead letter of a message has the headers of the ne
   DeadLetter letter{.incoming = &incoming, .reason = "parked"};
   letter.consumer = "svc";
   letter.failures = 3;
-  const rabbitmq::DeadLetterProperties with(letter, 131'072);
+  const rabbitmq::DeadLetterProperties with(letter, "orders", 131'072);
   CHECK(names_of(with.properties.headers) == Names{{"text", "value"},
                                                    {"txinbox-other", "kept"},
                                                    {"txinbox-bcc", "elsewhere"},
@@ -138,6 +138,7 @@ TEST_CASE("RabbitMQ: a second dead letter of a message has the headers of the ne
                                                    {"txinbox-consumer", "svc"},
                                                    {"txinbox-key", ""},
                                                    {"txinbox-origin", std::string(incoming.id)},
+                                                   {"txinbox-source", "orders"},
                                                    {"txinbox-failures", "3"}});
 }
 
@@ -148,11 +149,37 @@ TEST_CASE("RabbitMQ: a dead letter is persistent, does not expire, and names no 
   properties.user_id = amqp_cstring_bytes("somebody");
   properties.type = amqp_cstring_bytes("order");
   const Incoming incoming = received(properties);
-  const rabbitmq::DeadLetterProperties with({.incoming = &incoming, .reason = "parked"}, 131'072);
+  const rabbitmq::DeadLetterProperties with({.incoming = &incoming, .reason = "parked"}, "orders", 131'072);
   CHECK((with.properties._flags & (AMQP_BASIC_EXPIRATION_FLAG | AMQP_BASIC_USER_ID_FLAG)) == 0);
   CHECK((with.properties._flags & AMQP_BASIC_TYPE_FLAG) != 0);
   CHECK((with.properties._flags & AMQP_BASIC_DELIVERY_MODE_FLAG) != 0);
   CHECK(with.properties.delivery_mode == 2);
+}
+
+TEST_CASE("RabbitMQ: a dead letter that is published again is the message as it was sent") {
+  std::array<amqp_table_entry_t, 6> entries{
+      header("text", "value"),         header("txinbox-reason", "parked"), header("txinbox-source", "orders"),
+      header("txinbox-redrives", "1"), header("CC", "elsewhere"),          header("txinbox-other", "kept")};
+  amqp_basic_properties_t properties{};
+  properties._flags =
+      AMQP_BASIC_HEADERS_FLAG | AMQP_BASIC_MESSAGE_ID_FLAG | AMQP_BASIC_CONTENT_TYPE_FLAG | AMQP_BASIC_USER_ID_FLAG;
+  properties.headers = {.num_entries = 6, .entries = entries.data()};
+  properties.message_id = amqp_cstring_bytes("m1");
+  properties.content_type = amqp_cstring_bytes("text/plain");
+  properties.user_id = amqp_cstring_bytes("somebody");
+  const Incoming incoming = received(properties);
+  const Republication again{
+      .incoming = &incoming, .destination = "orders", .headers = {{dead_letter_header::redrives, "2"}}};
+  const rabbitmq::OutgoingProperties outgoing(again);
+  const amqp_basic_properties_t& sent = outgoing.get();
+  CHECK(names_of(sent.headers) ==
+        Names{{"text", "value"}, {"txinbox-cc", "elsewhere"}, {"txinbox-other", "kept"}, {"txinbox-redrives", "2"}});
+  CHECK(std::string(static_cast<const char*>(sent.message_id.bytes), sent.message_id.len) == "m1");
+  CHECK(std::string(static_cast<const char*>(sent.content_type.bytes), sent.content_type.len) == "text/plain");
+  CHECK((sent._flags & AMQP_BASIC_USER_ID_FLAG) == 0);
+  CHECK(sent.delivery_mode == 2);
+  CHECK(outgoing.fit(131'072));
+  CHECK_FALSE(outgoing.fit(60));
 }
 
 }  // namespace

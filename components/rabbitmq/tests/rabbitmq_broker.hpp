@@ -90,6 +90,10 @@ class RabbitMqBroker : public BrokerUnderTest {
 
   std::string dead_letters_of(const std::string& name) override { return name + ".dead"; }
 
+  std::vector<std::string> redrive_from(const std::string& name) override {
+    return {"--from", "amqp://guest@" + broker_address() + "/%2F/" + dead_letters_of(name)};
+  }
+
   void remove(const std::string& name) {
     amqp_queue_delete(connection(), 1, amqp_cstring_bytes(name.c_str()), 0, 0);
     connection_.reset();

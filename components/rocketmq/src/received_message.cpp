@@ -107,6 +107,10 @@ Incoming incoming_of(protocol::Message message, std::uint64_t ticket, bool is_fi
   return incoming;
 }
 
+const protocol::Message& message_of(const Incoming& incoming) {
+  return static_cast<const ReceivedMessage*>(incoming.owner.get())->message;
+}
+
 }  // namespace rocketmq
 TXINBOX_NAMESPACE_END
 }  // namespace txinbox

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <memory>
 #include <stdexcept>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -12,6 +13,7 @@
 #include <txinbox/error.hpp>
 
 #include "client.hpp"
+#include "received_message.hpp"
 #include "refusal.hpp"
 #include "shared/reserved_headers.hpp"
 
@@ -24,6 +26,9 @@ using namespace std::chrono_literals;
 
 /// The properties that the publisher writes, and the names under which a source lists what the broker keeps apart.
 constexpr std::array<std::string_view, 5> own_properties{"id", "type", "key", "keys", "message-group"};
+
+/// The broker writes this property for a message with a group, and refuses it from a client.
+constexpr std::string_view sharding_key = "__SHARDINGKEY";
 
 protocol::SendMessageRequest request_of(const OutgoingMessage& outgoing, bool fifo) {
   protocol::SendMessageRequest request;
@@ -53,6 +58,34 @@ protocol::SendMessageRequest request_of(const OutgoingMessage& outgoing, bool fi
   return request;
 }
 
+/// A message with a group goes to a FIFO topic, because it came from one.
+protocol::SendMessageRequest request_of(const Republication& again, bool /*fifo*/) {
+  const protocol::Message& received = message_of(*again.incoming);
+  protocol::SendMessageRequest request;
+  protocol::Message& message = *request.add_messages();
+  message.mutable_topic()->set_name(again.destination);
+  auto& properties = *message.mutable_user_properties();
+  for (const auto& [name, value] : received.user_properties()) {
+    if (!is_replaced_by_redrive(name) && name != sharding_key) properties[name] = value;
+  }
+  for (const auto& [name, value] : again.headers) properties[std::string(name)] = value;
+  const protocol::SystemProperties& from = received.system_properties();
+  protocol::SystemProperties& system = *message.mutable_system_properties();
+  system.set_message_id(from.message_id());
+  *system.mutable_keys() = from.keys();
+  if (from.has_tag()) system.set_tag(from.tag());
+  if (from.has_message_group()) system.set_message_group(from.message_group());
+  system.set_message_type(from.has_message_group() ? protocol::FIFO : protocol::NORMAL);
+  if (from.has_born_timestamp()) *system.mutable_born_timestamp() = from.born_timestamp();
+  const bool is_compressed = from.body_encoding() == protocol::GZIP;
+  system.set_body_encoding(is_compressed ? protocol::GZIP : protocol::IDENTITY);
+  message.set_body(is_compressed ? received.body() : std::string(again.incoming->body));
+  return request;
+}
+
+const std::string& topic_of(const OutgoingMessage& message) { return message.topic; }
+const std::string& topic_of(const Republication& message) { return message.destination; }
+
 /// Whether the code (400xx or 413xx) says that the message is invalid for ever. This excludes a missing topic, which
 /// can still be created.
 bool is_about_message(protocol::Code code) {
@@ -71,7 +104,7 @@ std::string error_of(protocol::Code code, const std::string& topic) {
 }
 
 PublishResult result_of(const grpc::Status& status, const protocol::SendMessageResponse& answer,
-                        const OutgoingMessage& message) {
+                        const std::string& topic) {
   if (!status.ok()) {
     // gRPC itself refuses a text that is not UTF-8, and a message that is too large.
     const bool is_final = status.error_code() == grpc::StatusCode::INVALID_ARGUMENT;
@@ -80,7 +113,7 @@ PublishResult result_of(const grpc::Status& status, const protocol::SendMessageR
   const protocol::Code code = answer.entries().empty() ? answer.status().code() : answer.entries(0).status().code();
   if (code == protocol::OK) return {};
   return {.status = is_about_message(code) ? PublishStatus::rejected : PublishStatus::failed,
-          .error = error_of(code, message.topic)};
+          .error = error_of(code, topic)};
 }
 
 bool is_answer(const grpc::Status& status) {
@@ -93,7 +126,8 @@ class RocketMqPublisher {
   explicit RocketMqPublisher(const RocketMqPublisherOptions& options)
       : fifo_(options.fifo), timeout_(options.timeout), server_(checked(options.server)) {}
 
-  std::vector<PublishResult> publish(std::span<const OutgoingMessage> messages) {
+  template <class Message>
+  std::vector<PublishResult> publish(std::span<const Message> messages) {
     if (!calls_) {
       calls_ = std::make_unique<Calls>();
       client_ = std::make_unique<Client>(server_, Client::target_of(server_));
@@ -104,7 +138,7 @@ class RocketMqPublisher {
     for (std::size_t i = 0; i < messages.size(); ++i) {
       client_->send(*calls_, &protocol::MessagingService::Stub::PrepareAsyncSendMessage, request_of(messages[i], fifo_),
                     timeout_, [&, i](const grpc::Status& status, const protocol::SendMessageResponse& answer) {
-                      results[i] = result_of(status, answer, messages[i]);
+                      results[i] = result_of(status, answer, topic_of(messages[i]));
                       unanswered[i] = !is_answer(status);
                       ++ended;
                     });
@@ -112,7 +146,7 @@ class RocketMqPublisher {
     // This loop ends, because each request ends at its deadline at the latest.
     while (ended < messages.size()) calls_->wait(Clock::now() + 1s);
     const auto first = static_cast<std::size_t>(std::ranges::find(unanswered, true) - unanswered.begin());
-    if (first == messages.size() || reaches_proxy(messages[first].topic)) return results;
+    if (first == messages.size() || reaches_proxy(topic_of(messages[first]))) return results;
     if (std::ranges::find(unanswered, false) == unanswered.end()) {
       throw std::runtime_error("RocketMQ: " + results.front().error);
     }
@@ -151,12 +185,27 @@ class RocketMqPublisher {
 }  // namespace
 }  // namespace rocketmq
 
-Publisher rocketmq_publisher(const RocketMqPublisherOptions& options) {
+namespace {
+
+std::shared_ptr<rocketmq::RocketMqPublisher> make_publisher(const RocketMqPublisherOptions& options) {
   if (options.timeout.count() <= 0) {
     throw Error(ErrorCode::invalid_argument, "RocketMQ: timeout must be greater than 0");
   }
-  return [publisher = std::make_shared<rocketmq::RocketMqPublisher>(options)](
-             std::span<const OutgoingMessage> messages) { return publisher->publish(messages); };
+  return std::make_shared<rocketmq::RocketMqPublisher>(options);
+}
+
+}  // namespace
+
+Publisher rocketmq_publisher(const RocketMqPublisherOptions& options) {
+  return [publisher = make_publisher(options)](std::span<const OutgoingMessage> messages) {
+    return publisher->publish(messages);
+  };
+}
+
+Republisher rocketmq_republisher(const RocketMqPublisherOptions& options) {
+  return [publisher = make_publisher(options)](std::span<const Republication> messages) {
+    return publisher->publish(messages);
+  };
 }
 
 TXINBOX_NAMESPACE_END

@@ -88,8 +88,14 @@ class FakeProxy final : public rocketmq::protocol::MessagingService::Service {
 
   /// The user properties of the last message that the proxy has confirmed.
   std::map<std::string, std::string> properties() const {
+    const rocketmq::protocol::Message last = message();
+    return {last.user_properties().begin(), last.user_properties().end()};
+  }
+
+  /// The last message that the proxy has confirmed.
+  rocketmq::protocol::Message message() const {
     const std::lock_guard lock(mutex_);
-    return properties_;
+    return message_;
   }
 
   /// A request to change the invisible time.
@@ -218,7 +224,7 @@ class FakeProxy final : public rocketmq::protocol::MessagingService::Service {
         const rocketmq::protocol::Message& message = request->messages(0);
         const bool is_refused = message.body() == "refused";
         if (!is_refused) confirmed_.insert(message.system_properties().message_id());
-        if (!is_refused) properties_ = {message.user_properties().begin(), message.user_properties().end()};
+        if (!is_refused) message_ = message;
         const auto code = is_refused ? rocketmq::protocol::TOO_MANY_REQUESTS : rocketmq::protocol::OK;
         answer->mutable_status()->set_code(code);
         answer->add_entries()->mutable_status()->set_code(code);
@@ -266,7 +272,7 @@ class FakeProxy final : public rocketmq::protocol::MessagingService::Service {
   std::string refused_handle_;
   std::size_t answers_ = 0;
   std::set<std::string> confirmed_;
-  std::map<std::string, std::string> properties_;
+  rocketmq::protocol::Message message_;
   std::unique_ptr<grpc::Server> server_;
 };
 

@@ -67,5 +67,39 @@ TEST_CASE("RocketMQ: a header of a message does not shadow the properties that t
   CHECK(proxy.properties() == expected);
 }
 
+TEST_CASE("RocketMQ: a dead letter that is published again is the message as it was sent") {
+  FakeProxy proxy;
+  proxy.answer_messages(FakeProxy::any_number, FakeProxy::Rest::is_silent);
+  const Republisher publish = rocketmq_republisher({.server = {.host = "127.0.0.1", .port = proxy.port()}});
+  rocketmq::protocol::Message message;
+  message.set_body("body");
+  auto& properties = *message.mutable_user_properties();
+  properties["id"] = "my-id";
+  properties["__SHARDINGKEY"] = "k1";
+  properties["txinbox-redrives"] = "1";
+  properties["txinbox-other"] = "kept";
+  auto& system = *message.mutable_system_properties();
+  system.set_message_id("my-id");
+  system.set_tag("of-order");
+  system.add_keys("k1");
+  system.add_keys("k2");
+  system.set_message_group("k1");
+  system.set_body_encoding(rocketmq::protocol::IDENTITY);
+  const Incoming incoming = rocketmq::incoming_of(message, 1, true);
+  const std::vector<Republication> again{
+      {.incoming = &incoming, .destination = "orders", .headers = {{dead_letter_header::redrives, "2"}}}};
+  REQUIRE(publish(again).front().status == PublishStatus::confirmed);
+  CHECK(proxy.properties() ==
+        std::map<std::string, std::string>{{"id", "my-id"}, {"txinbox-other", "kept"}, {"txinbox-redrives", "2"}});
+  const rocketmq::protocol::Message sent = proxy.message();
+  CHECK(sent.topic().name() == "orders");
+  CHECK(sent.body() == "body");
+  CHECK(sent.system_properties().message_id() == "my-id");
+  CHECK(sent.system_properties().tag() == "of-order");
+  CHECK(sent.system_properties().keys_size() == 2);
+  CHECK(sent.system_properties().message_group() == "k1");
+  CHECK(sent.system_properties().message_type() == rocketmq::protocol::FIFO);
+}
+
 }  // namespace
 }  // namespace txinbox::test

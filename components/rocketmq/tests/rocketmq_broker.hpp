@@ -71,6 +71,16 @@ class RocketMqBroker : public BrokerUnderTest {
   /// Empty, because the broker has a dead-letter queue for each group.
   std::string dead_letters_of(const std::string& /*name*/) override { return {}; }
 
+  /// Its dead letters have no headers.
+  std::vector<std::string> redrive_from(const std::string& name) override {
+    const std::string group = name + "-redrive";
+    control("group", group + " false");
+    return {"--from",     "rocketmq://" + broker_address() + "/%25DLQ%25" + name + "?group=" + group + "&invisible=10",
+            "--to",       name,
+            "--consumer", "orders",
+            "--key",      "/no"};
+  }
+
   /// The number of messages that a topic has got since it was created.
   static int count(const std::string& topic) {
     const std::string file = variable("TXINBOX_BROKER_FOLDER") + "/count";

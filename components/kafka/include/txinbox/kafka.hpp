@@ -11,6 +11,7 @@
 #include <vector>
 
 #include <txinbox/outbox_relay.hpp>
+#include <txinbox/redrive.hpp>
 #include <txinbox/source.hpp>
 #include <txinbox/version.hpp>
 
@@ -33,7 +34,8 @@ struct KafkaOptions {
   ///
   /// A dead letter is the message with its key and its headers, and with these headers: `txinbox-reason`,
   /// `txinbox-error-class`, `txinbox-consumer`, `txinbox-key` (the business key), `txinbox-origin`
-  /// ("topic/partition@offset") and `txinbox-failures`. They replace headers of the message with these names.
+  /// ("topic/partition@offset"), `txinbox-source` (the topic) and `txinbox-failures`. They replace headers of the
+  /// message with these names.
   std::string dead_letters = {};
 
   /// How long the broker waits for a poll, before it gives the partitions to another consumer. `run` polls at least
@@ -130,6 +132,15 @@ KafkaPublisherOptions kafka_publisher_options_from_url(std::string_view url);
 /// @blocking it does not wait for the broker. A call of the publisher waits at most `timeout` and two seconds.
 /// @threads  one relay.
 Publisher kafka_publisher(const KafkaPublisherOptions& options);
+
+/// A republisher for `redrive`, on librdkafka. It publishes a record of a Kafka source to the topic
+/// `Republication::destination`, with its key, its body and its headers. A tombstone stays one. Which messages are
+/// confirmed, and what it throws, is as for `kafka_publisher`.
+///
+/// @errors   `Error` invalid_argument for the options.
+/// @blocking as `kafka_publisher`.
+/// @threads  one call of `redrive`.
+Republisher kafka_republisher(const KafkaPublisherOptions& options);
 
 TXINBOX_NAMESPACE_END
 }  // namespace txinbox

@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include <txinbox/outbox_relay.hpp>
+#include <txinbox/redrive.hpp>
 #include <txinbox/source.hpp>
 #include <txinbox/version.hpp>
 
@@ -38,10 +39,10 @@ struct RabbitMqOptions {
   /// The queue for dead letters; empty: there is none. It must exist. See `DeadLetter` for what becomes one.
   ///
   /// A dead letter is the message with its properties and its headers, and with these headers: `txinbox-reason`,
-  /// `txinbox-error-class`, `txinbox-consumer`, `txinbox-key` (the business key), `txinbox-origin` and
-  /// `txinbox-failures`. They replace headers of the message with these names. It never expires. The headers CC and BCC
-  /// become `txinbox-cc` and `txinbox-bcc`. If the headers do not fit into a frame, the dead letter has none of the
-  /// message's own headers, and `txinbox-dropped-headers` with their number.
+  /// `txinbox-error-class`, `txinbox-consumer`, `txinbox-key` (the business key), `txinbox-origin`, `txinbox-source`
+  /// (the queue) and `txinbox-failures`. They replace headers of the message with these names. It never expires. The
+  /// headers CC and BCC become `txinbox-cc` and `txinbox-bcc`. If the headers do not fit into a frame, the dead letter
+  /// has none of the message's own headers, and `txinbox-dropped-headers` with their number.
   std::string dead_letters = {};
 
   /// The most messages that the broker delivers without an acknowledgement. It should be at least the sum of
@@ -152,6 +153,16 @@ RabbitMqPublisherOptions rabbitmq_publisher_options_from_url(std::string_view ur
 ///           broker, and for the name server of the host.
 /// @threads  one relay.
 Publisher rabbitmq_publisher(const RabbitMqPublisherOptions& options);
+
+/// A republisher for `redrive`, on rabbitmq-c. It publishes a delivery of a RabbitMQ source to the queue
+/// `Republication::destination`, through the default exchange. The message keeps its properties, except expiration and
+/// user-id, and its headers. CC and BCC become `txinbox-cc` and `txinbox-bcc`. Which messages are confirmed, and what
+/// it throws, is as for `rabbitmq_publisher`.
+///
+/// @errors   `Error` invalid_argument for the options, and if they name an exchange.
+/// @blocking as `rabbitmq_publisher`.
+/// @threads  one call of `redrive`.
+Republisher rabbitmq_republisher(const RabbitMqPublisherOptions& options);
 
 TXINBOX_NAMESPACE_END
 }  // namespace txinbox

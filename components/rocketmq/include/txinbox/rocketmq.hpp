@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include <txinbox/outbox_relay.hpp>
+#include <txinbox/redrive.hpp>
 #include <txinbox/source.hpp>
 #include <txinbox/version.hpp>
 
@@ -130,6 +131,21 @@ RocketMqPublisherOptions rocketmq_publisher_options_from_url(std::string_view ur
 /// @blocking it does not wait for the broker. A call of the publisher waits at most `timeout` and a second.
 /// @threads  one relay.
 Publisher rocketmq_publisher(const RocketMqPublisherOptions& options);
+
+/// A republisher for `redrive`. It publishes a delivery of a RocketMQ source to the topic
+/// `Republication::destination`, with its message id, keys, tag, message group and properties. A message with a group
+/// is published as a message of a FIFO topic; `fifo` has no effect. Which messages are confirmed, and what it throws,
+/// is as for `rocketmq_publisher`.
+///
+/// The dead letters of a group are in the topic `%DLQ%GROUP`. They have no headers that say why or where they came
+/// from: give `RedriveOptions` the consumer, the function that finds the key, and the topic. Consume them with another
+/// group, which must exist. A dead letter that is left comes again after about 20 seconds, and the broker counts two
+/// deliveries.
+///
+/// @errors   `Error` invalid_argument for the options.
+/// @blocking as `rocketmq_publisher`.
+/// @threads  one call of `redrive`.
+Republisher rocketmq_republisher(const RocketMqPublisherOptions& options);
 
 TXINBOX_NAMESPACE_END
 }  // namespace txinbox

@@ -1,0 +1,98 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <txinbox/pool.hpp>
+
+#include <txinbox/redrive.hpp>
+#include <txinbox/version.hpp>
+
+#include "redrive/dead_letter_info.hpp"
+#include "run/idle_exit.hpp"
+
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace detail {
+
+/// One call of `redrive`.
+///
+/// Invariants:
+/// - A dead letter is acknowledged only after the broker has confirmed the message, and only if all earlier dead
+/// letters
+///   of its lane are acknowledged. So an acknowledgement never covers one that was left.
+/// - A message can run again in the database before it is published.
+class Redriver {
+ public:
+  /// Errors: `Error` invalid_argument for the options.
+  Redriver(Source& source, const Republisher& publish, Pool& pool, const RedriveOptions& options);
+
+  RedriveSummary run();
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  /// A dead letter of the batch that is worked on.
+  struct Letter {
+    Letter(Incoming the_incoming, const RedriveOptions& options)
+        : incoming(std::move(the_incoming)), info(incoming, options) {}
+
+    Incoming incoming;
+    DeadLetterInfo info;
+    bool can_run = false;  ///< The database lets the message run.
+    bool is_published = false;
+    bool is_acknowledged = false;
+    std::string why_left = {};
+    std::optional<Clock::time_point> fails_since = {};
+
+    bool is_open() const noexcept { return !is_published && why_left.empty(); }
+  };
+  using Letters = std::vector<std::unique_ptr<Letter>>;
+
+  struct Left {
+    Incoming incoming;
+    std::string why;
+  };
+
+  std::size_t room() const;
+  bool ends();
+  void work(std::vector<Incoming> incoming);
+  bool work_once(Letters& letters);
+  bool let_run(Letters& letters);
+  std::string let_run(Connection& connection, const DeadLetterInfo& info);
+  bool publish(const std::vector<Letter*>& letters);
+  void take_result(Letter& letter, const PublishResult& result);
+  void acknowledge(Letters& letters);
+  void leave(Letter& letter, std::string why);
+  void forget_lost();
+  void wait(std::chrono::milliseconds time);
+  void wait_for_rate(std::size_t published);
+  void tell(RedriveEventType type, const Letter& letter, std::string_view text = {}) const;
+  void tell_waiting(std::string_view text) const;
+
+  Source& source_;
+  const Republisher& publish_;
+  Pool& pool_;
+  const RedriveOptions& options_;
+  const std::string redrive_;  ///< Identifies this call.
+  IdleExit idle_exit_;
+  std::vector<Left> left_;  ///< All that the source holds. They are given back at the end.
+  std::size_t left_bytes_ = 0;
+  std::map<std::string, bool, std::less<>> known_consumers_;
+  std::map<std::string, Clock::time_point, std::less<>> failing_destinations_;
+  bool may_have_lost_ = false;  ///< The source has reported that messages were taken back.
+  Clock::time_point next_batch_ = Clock::now();
+  RedriveSummary summary_;
+};
+
+}  // namespace detail
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

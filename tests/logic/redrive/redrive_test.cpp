@@ -1,0 +1,286 @@
+// `redrive`, with a dead-letter queue in memory and a database.
+
+#include <chrono>
+#include <cstddef>
+#include <functional>
+#include <map>
+#include <span>
+#include <stdexcept>
+#include <stop_token>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <doctest/doctest.h>
+#include <soci/soci.h>
+#include <txinbox/txinbox.hpp>
+
+#include "support/effects.hpp"
+#include "support/memory_broker.hpp"
+#include "support/thrown.hpp"
+
+namespace txinbox::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+using Headers = std::vector<std::pair<std::string, std::string>>;
+
+/// A dead-letter queue, the queue to which messages are published again, and the consumer's database.
+struct DeadLetters {
+  explicit DeadLetters(std::size_t lanes = 0) : letters(lanes) {}
+
+  static Headers headers(const std::string& key, const Headers& more = {}) {
+    Headers all{{"own", "1"},
+                {"txinbox-reason", "parked"},
+                {"txinbox-error-class", "std::runtime_error"},
+                {"txinbox-consumer", "svc"},
+                {"txinbox-key", key},
+                {"txinbox-source", "orders"}};
+    for (const auto& [name, value] : more) {
+      std::erase_if(all, [&](const auto& each) { return each.first == name; });
+      if (!value.empty()) all.emplace_back(name, value);
+    }
+    return all;
+  }
+
+  /// The consumer parks the message, and the dead letter is published. `more` replaces headers; empty ones are removed.
+  void add(const std::string& key, const Headers& more = {}, int lane = 0) {
+    TxConsumer consumer(pool, "svc", {.max_attempts = 1});
+    try {
+      (void)consumer.consume({.business_key = key}, [](soci::session&, Delivery&) { throw std::runtime_error("bad"); });
+    } catch (const std::runtime_error&) {
+    }
+    letters.publish(lane, {.body = key, .headers = headers(key, more)});
+  }
+
+  std::vector<PublishResult> publish(std::span<const Republication> messages) {
+    std::vector<PublishResult> results;
+    for (const Republication& each : messages) {
+      const std::string key(each.incoming->body);
+      const PublishResult result = answers.contains(key) ? answers[key] : PublishResult{};
+      if (result.status == PublishStatus::confirmed) {
+        published.push_back(key);
+        destinations.push_back(each.destination);
+        added.emplace_back(each.headers.begin(), each.headers.end());
+      }
+      results.push_back(result);
+    }
+    return results;
+  }
+
+  RedriveSummary run(RedriveOptions options = {}) {
+    options.idle_exit = 20ms;
+    options.observer = [this, then = options.observer](const RedriveEvent& event) {
+      if (event.type == RedriveEventType::left) left[std::string(event.business_key)] = event.text;
+      if (then) then(event);
+    };
+    MemorySource source(letters);
+    return redrive(
+        source, [this](std::span<const Republication> messages) { return publish(messages); }, pool, options);
+  }
+
+  std::string state_of(const std::string& key) {
+    const auto found = find_message(pool.acquire().session(), "svc", key);
+    return found ? found->state : "";
+  }
+
+  EffectDatabase db;
+  Pool pool = db.pool();
+  MemoryBroker letters;
+  std::map<std::string, PublishResult> answers;  ///< By the body. Otherwise a message is confirmed.
+  std::vector<std::string> published, destinations;
+  std::vector<std::map<std::string_view, std::string>> added;
+  std::map<std::string, std::string> left;
+};
+
+TEST_CASE("redrive publishes dead letters again, lets their messages run, and acknowledges them") {
+  DeadLetters dead;
+  dead.add("a");
+  dead.add("b", {{"txinbox-redrives", "1"}, {"txinbox-redrive", "of another call"}});
+  CHECK(dead.state_of("a") == "parked");
+  const RedriveSummary summary = dead.run();
+  CHECK(summary.redriven == 2);
+  CHECK(summary.left == 0);
+  CHECK(summary.end == RedriveEnd::at_end);
+  CHECK(dead.published == std::vector<std::string>{"a", "b"});
+  CHECK(dead.destinations == std::vector<std::string>{"orders", "orders"});
+  CHECK(dead.added[0].at("txinbox-redrives") == "1");
+  CHECK(dead.added[1].at("txinbox-redrives") == "2");
+  CHECK(dead.added[0].at("txinbox-redrive") == dead.added[1].at("txinbox-redrive"));
+  CHECK(dead.state_of("a").empty());
+  CHECK(dead.letters.acknowledged() == 2);
+  CHECK(dead.run().redriven == 0);
+}
+
+TEST_CASE("a dead letter that cannot be published again is left, with the reason, and the others go on") {
+  DeadLetters dead;
+  dead.add("foreign", {{"txinbox-consumer", ""}});
+  dead.add("elsewhere", {{"txinbox-consumer", "another-svc"}});
+  dead.add("no place", {{"txinbox-source", ""}});
+  dead.add("conflict", {{"txinbox-reason", "conflict"}});
+  dead.add("without headers", {{"txinbox-dropped-headers", "3"}});
+  dead.add("too often", {{"txinbox-redrives", "3"}});
+  dead.add("torn");
+  dead.db.run("update txinbox_consumed_message set state = 'torn' where business_key = 'torn'");
+  dead.add("discarded");
+  dead.db.run("update txinbox_consumed_message set state = 'discarded' where business_key = 'discarded'");
+  dead.add("too large");
+  dead.answers["too large"] = {.status = PublishStatus::rejected, .error = "it has too many bytes"};
+  dead.add("good");
+  const RedriveSummary summary = dead.run();
+  CHECK(dead.published == std::vector<std::string>{"good"});
+  CHECK(summary.redriven == 1);
+  CHECK(summary.left == 9);
+  CHECK(summary.why.size() == 9);
+  CHECK(dead.letters.acknowledged() == 1);
+  CHECK(dead.left["foreign"] == "it does not say which consumer could not consume it; name the consumer");
+  CHECK(dead.left["elsewhere"] == "nothing is recorded for its consumer in this database");
+  CHECK(dead.left["no place"] == "it does not say where it came from; name the topic or queue to publish to");
+  CHECK(dead.left["conflict"] == "its key is known with another content; ask for the reason conflict to publish it");
+  CHECK(dead.left["without headers"] == "its own headers are missing, because they did not fit into the dead letter");
+  CHECK(dead.left["too often"] == "it was published again too often");
+  CHECK(dead.left["torn"] == "its message is torn: repair the data, then forget the message");
+  CHECK(dead.left["discarded"] == "its message is discarded; forget the message to let it run");
+  CHECK(dead.left["too large"] == "the broker refuses it: it has too many bytes");
+  CHECK(dead.state_of("torn") == "torn");
+  CHECK(dead.state_of("discarded") == "discarded");
+  CHECK(dead.state_of("too often") == "parked");
+}
+
+TEST_CASE("the options select dead letters, and say what is missing in the others") {
+  DeadLetters dead;
+  dead.add("a");
+  dead.add("b", {{"txinbox-error-class", "std::logic_error"}});
+  dead.add("c", {{"txinbox-reason", "conflict"}});
+  dead.add("d", {{"txinbox-consumer", ""}, {"txinbox-key", ""}, {"txinbox-source", ""}});
+  dead.add("e", {{"txinbox-redrives", "3"}});
+  SUBCASE("error class") {
+    (void)dead.run({.error_class = "std::logic_error"});
+    CHECK(dead.published == std::vector<std::string>{"b"});
+    CHECK(dead.left["a"] == "it has another error class");
+  }
+  SUBCASE("reason") {
+    (void)dead.run({.reason = "conflict"});
+    CHECK(dead.published == std::vector<std::string>{"c"});
+    CHECK(dead.left["a"] == "it has another reason");
+  }
+  SUBCASE("consumer") {
+    (void)dead.run({.consumer = "another"});
+    CHECK(dead.published.empty());
+    CHECK(dead.left["a"] == "it is of another consumer");
+  }
+  SUBCASE("too often") {
+    (void)dead.run({.max_redrives = 4});
+    CHECK(dead.published == std::vector<std::string>{"a", "b", "e"});
+  }
+  SUBCASE("consumer, key and place of a dead letter without headers") {
+    const MessageOf body = [](const Incoming& in) { return Message{.business_key = std::string(in.body)}; };
+    (void)dead.run({.consumer = "svc", .to = "other", .message_of = body});
+    CHECK(dead.published == std::vector<std::string>{"a", "b", "d"});
+    CHECK(dead.destinations == std::vector<std::string>(3, "other"));
+    CHECK(dead.state_of("d").empty());
+  }
+  SUBCASE("at most so many") {
+    const RedriveSummary summary = dead.run({.max = 1});
+    CHECK(summary.end == RedriveEnd::limit);
+    CHECK(dead.published == std::vector<std::string>{"a"});
+  }
+}
+
+TEST_CASE("a dry run changes nothing") {
+  DeadLetters dead;
+  dead.add("a");
+  dead.add("b", {{"txinbox-reason", "conflict"}});
+  const RedriveSummary summary = dead.run({.dry_run = true});
+  CHECK(summary.redriven == 1);
+  CHECK(summary.left == 1);
+  CHECK(dead.published.empty());
+  CHECK(dead.letters.acknowledged() == 0);
+  CHECK(dead.state_of("a") == "parked");
+}
+
+TEST_CASE("an acknowledgement of a lane never covers a dead letter that is left") {
+  DeadLetters dead(2);
+  dead.add("a", {}, 0);
+  dead.add("left", {{"txinbox-source", ""}}, 0);
+  dead.add("b", {}, 0);
+  dead.add("c", {}, 1);
+  (void)dead.run();
+  CHECK(dead.published == std::vector<std::string>{"a", "b", "c"});
+  CHECK(dead.letters.acknowledged(0) == 1);
+  CHECK(dead.letters.acknowledged(1) == 1);
+  CHECK(dead.letters.wrong_acknowledgements() == 0);
+  (void)dead.run({.to = "orders"});
+  CHECK(dead.published == std::vector<std::string>{"a", "b", "c", "left", "b"});
+  CHECK(dead.letters.acknowledged(0) == 3);
+}
+
+TEST_CASE("what the broker does not confirm stays a dead letter, and is tried again") {
+  DeadLetters dead;
+  dead.add("a");
+  dead.add("b");
+  int calls = 0;
+  MemorySource source(dead.letters);
+  const Republisher publish = [&](std::span<const Republication> messages) {
+    if (++calls == 1) throw std::runtime_error("the broker is away");
+    if (calls == 2) dead.answers["a"] = {.status = PublishStatus::postponed};
+    if (calls == 3) dead.answers["a"] = {.status = PublishStatus::failed, .error = "not now"};
+    if (calls == 4) dead.answers.clear();
+    CHECK(dead.letters.acknowledged() == (calls == 2 ? 0 : 1));
+    return dead.publish(messages);
+  };
+  const RedriveSummary summary = redrive(source, publish, dead.pool, {.idle_exit = 20ms});
+  CHECK(summary.redriven == 2);
+  CHECK(dead.published == std::vector<std::string>{"b", "a"});
+  CHECK(dead.letters.acknowledged() == 2);
+}
+
+TEST_CASE("a message that fails again in the same call is left") {
+  DeadLetters dead;
+  dead.add("a");
+  const RedriveSummary summary = dead.run({.observer = [&](const RedriveEvent& event) {
+    if (event.type != RedriveEventType::redriven) return;
+    const auto& added = dead.added.back();
+    dead.add("a",
+             {{"txinbox-redrives", added.at("txinbox-redrives")}, {"txinbox-redrive", added.at("txinbox-redrive")}});
+  }});
+  CHECK(summary.redriven == 1);
+  CHECK(dead.left["a"] == "it was published again, and failed again");
+  CHECK(dead.run().redriven == 1);
+}
+
+TEST_CASE("redrive stops after the present dead letters, and gives back what the broker has taken") {
+  DeadLetters dead;
+  std::stop_source stop;
+  for (const char* key : {"a", "b", "c"}) dead.add(key);
+  SUBCASE("stop") {
+    const RedriveSummary summary =
+        dead.run({.rate = 5, .stop = stop.get_token(), .observer = [&](const RedriveEvent&) { stop.request_stop(); }});
+    CHECK(summary.end == RedriveEnd::stopped);
+    CHECK(summary.redriven == 1);
+    CHECK(dead.letters.acknowledged() == 1);
+  }
+  SUBCASE("too many are left") {
+    dead.add("d");
+    const RedriveSummary summary = dead.run({.reason = "rejected", .max_left = 2});
+    CHECK(summary.end == RedriveEnd::too_many_left);
+    CHECK(summary.left == 2);
+  }
+}
+
+TEST_CASE("options of redrive that are not valid are refused") {
+  DeadLetters dead;
+  MemorySource source(dead.letters);
+  const Republisher publish = [](std::span<const Republication>) { return std::vector<PublishResult>(); };
+  CHECK(thrown_by([&] { (void)redrive(source, {}, dead.pool); }) == "invalid_argument");
+  CHECK(thrown_by([&] { (void)redrive(source, publish, dead.pool, {.rate = -1}); }) == "invalid_argument");
+  CHECK(thrown_by([&] { (void)redrive(source, publish, dead.pool, {.max_redrives = 0}); }) == "invalid_argument");
+  CHECK(thrown_by([&] { (void)redrive(source, publish, dead.pool, {.max_left = 0}); }) == "invalid_argument");
+  CHECK(thrown_by([&] { (void)redrive(source, publish, dead.pool, {.idle_exit = 0ms}); }) == "invalid_argument");
+  dead.add("a");
+  CHECK(thrown_by([&] { (void)redrive(source, publish, dead.pool, {.idle_exit = 20ms}); }) == "invalid_argument");
+}
+
+}  // namespace
+}  // namespace txinbox::test
