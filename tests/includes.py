@@ -32,7 +32,7 @@ def may_include(folder):
 
 # The public headers of each module. txinbox.hpp includes all of them.
 PUBLIC = {
-    "types": "finding pool_options connection_ref consumer_options delivery error listener message result retry_policy version",
+    "types": "finding pool_options connection_ref consumer_options delivery error listener message operator_action result retry_policy version",
     "message": "json_content json_document json_template",
     "backend": "native",
     "schema": "schema",
@@ -40,7 +40,7 @@ PUBLIC = {
     "transaction": "transaction",
     "outbox": "outbox outbox_messages outbox_relay",
     "retention": "retention",
-    "admin": "failed_messages inspect",
+    "admin": "failed_messages inspect operations",
     "soci_adapter": "execute",
     "consume": "handler idempotent tx_consumer",
     "lease": "lease_consumer lease_store",

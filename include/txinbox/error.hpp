@@ -20,7 +20,7 @@ enum class ErrorCode {
   invalid_key,           ///< A key, consumer name, message id or JSON text breaks its limits.
   invalid_argument,      ///< A URL, option, time-out, JSON Pointer or handler is not valid.
   schema_missing,        ///< The tables do not exist: apply the migrations.
-  schema_outdated,       ///< The tables are older than this library: apply the newer migrations.
+  schema_outdated,       ///< The tables are too old for this library: apply the newer migrations.
   schema_too_new,        ///< The tables no longer support this library: upgrade the library.
   schema_mismatch,       ///< The tables differ from the migrations. The text lists every difference.
   unsupported_database,  ///< This build does not know the database, or the session is not connected.

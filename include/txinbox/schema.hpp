@@ -61,7 +61,8 @@ struct MigrationState {
 /// @errors      `Error` transaction_open; a database error as it was.
 std::vector<MigrationState> migration_states(ConnectionRef connection);
 
-/// Verifies that the tables are those of the migrations, and that the session is safe for consuming.
+/// Verifies that the tables are those of the migrations, and that the session is safe for consuming. It accepts tables
+/// on which only the migration V3 is missing, because consumers do not use its tables.
 ///
 /// @transaction none may be open.
 /// @errors

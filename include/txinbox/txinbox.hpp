@@ -21,6 +21,8 @@
 #include <txinbox/message.hpp>
 #include <txinbox/message_of.hpp>
 #include <txinbox/metrics.hpp>
+#include <txinbox/operations.hpp>
+#include <txinbox/operator_action.hpp>
 #include <txinbox/outbox.hpp>
 #include <txinbox/outbox_messages.hpp>
 #include <txinbox/outbox_relay.hpp>

@@ -43,7 +43,7 @@ std::vector<Finding> diagnose(ConnectionRef connection) {
   const auto tables = detail::examine(*catalog, database.name());
   take(tables.problems);
   const bool usable = std::ranges::none_of(tables.problems, [](const backend::Problem& p) {
-    return p.finding.severity == Severity::error && !backend::concerns_outbox(p);
+    return p.finding.severity == Severity::error && !backend::concerns_optional(p);
   });
   take(database.attach(sql, backend::Ownership::caller)->unsafe_settings());
   std::ranges::move(catalog->check_server(), std::back_inserter(findings));

@@ -130,6 +130,16 @@ class Dialect {
     return end;
   }
 
+  /// The end of an INSERT that updates the row with the same `key`: `columns` get the values of the INSERT. The table
+  /// has no other unique index.
+  virtual std::string update_existing(std::string_view key, std::span<const std::string_view> columns) const {
+    std::string end = std::string(" ON CONFLICT (").append(key).append(") DO UPDATE SET ");
+    for (const std::string_view column : columns) {
+      end.append(column == columns.front() ? "" : ", ").append(column).append(" = excluded.").append(column);
+    }
+    return end;
+  }
+
   /// The new number in `replace_existing`.
   virtual std::string new_number(std::string_view column) const { return "excluded." + std::string(column); }
 

@@ -106,6 +106,23 @@ constexpr std::array outbox_database = {
     Column{"one", &T::integer, not_null},
     Column{"id", &T::database_id, not_null},
 };
+constexpr std::array pause = {
+    Column{"consumer", &T::exact_name, not_null},
+    Column{"paused_at", &T::insert_time, not_null},
+    Column{"resumes_at", &T::time},
+    Column{"reason", &T::long_text, not_null},
+    Column{"actor", &T::text, not_null},
+};
+constexpr std::array audit = {
+    Column{"id", &T::sequence, not_null},
+    Column{"at", &T::insert_time, not_null},
+    Column{"actor", &T::text, not_null},
+    Column{"action", &T::name, not_null},
+    Column{"consumer", &T::exact_name},
+    Column{"business_key", &T::exact_text},
+    Column{"messages", &T::big_integer, not_null},
+    Column{"reason", &T::long_text},
+};
 
 ExpectedTable table_of(const ColumnTypes& types, std::span<const Column> columns, ExpectedTable table) {
   for (const Column& each : columns) {
@@ -139,6 +156,8 @@ std::vector<ExpectedTable> expected_tables(const ColumnTypes& types) {
       table(outbox_relay, {.name = outbox_relay_table, .primary_key = "token"}),
       table(outbox_part, {.name = outbox_part_table, .primary_key = "part"}),
       table(outbox_database, {.name = outbox_database_table, .primary_key = "one"}),
+      table(pause, {.name = pause_table, .primary_key = "consumer"}),
+      table(audit, {.name = audit_table, .primary_key = "id"}),
   };
 }
 

@@ -135,6 +135,12 @@ bool concerns_outbox(const Problem& problem) {
          concerns(problem, outbox_part_table) || concerns(problem, outbox_database_table);
 }
 
+bool concerns_operations(const Problem& problem) {
+  return std::ranges::any_of(operations_tables, [&](std::string_view table) { return concerns(problem, table); });
+}
+
+bool concerns_optional(const Problem& problem) { return concerns_outbox(problem) || concerns_operations(problem); }
+
 std::string definition_of(const ExpectedColumn& column) {
   return fmt::format("{}{}", column.type, column.nullable ? "" : " NOT NULL");
 }

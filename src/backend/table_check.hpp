@@ -24,10 +24,15 @@ inline constexpr std::string_view outbox_message_table = "txinbox_outbox_message
 inline constexpr std::string_view outbox_relay_table = "txinbox_outbox_relay";
 inline constexpr std::string_view outbox_part_table = "txinbox_outbox_part";
 inline constexpr std::string_view outbox_database_table = "txinbox_outbox_database";
+inline constexpr std::string_view pause_table = "txinbox_pause";
+inline constexpr std::string_view audit_table = "txinbox_audit";
 
 /// The tables of the inbox in which a consumer can have rows.
 inline constexpr std::array inbox_tables{consumed_message_table, failed_message_table, conflicting_message_table,
                                          consumer_table};
+
+/// The tables that record what operators do.
+inline constexpr std::array operations_tables{pause_table, audit_table};
 
 /// PostgreSQL: the name of the trigger on the consumed-message table.
 inline constexpr std::string_view guard_trigger = "txinbox_guard";
@@ -128,6 +133,12 @@ bool concerns(const Problem& problem, std::string_view table);
 
 /// Whether `problem` is about a table of the outbox. No consumer uses these tables.
 bool concerns_outbox(const Problem& problem);
+
+/// Whether `problem` is about one of `operations_tables`. A consumer works without them.
+bool concerns_operations(const Problem& problem);
+
+/// Whether `problem` is about a table that a consumer works without.
+bool concerns_optional(const Problem& problem);
 
 /// Returns the type, with "NOT NULL" if the column is not nullable.
 std::string definition_of(const ExpectedColumn& column);

@@ -52,6 +52,13 @@ constexpr std::string_view first_migration_before_0_1_0 = "consumed_message";
 /// The version that created the tables of the outbox.
 constexpr int version_of_outbox = 2;
 
+/// The version that created `backend::operations_tables`.
+constexpr int version_of_operations = 3;
+
+/// Consumers work on tables of this version and of later ones. So a new version of a service can start before the
+/// later migrations.
+constexpr int oldest_for_consuming = 2;
+
 void examine_version(backend::Catalog& catalog, std::string_view database, SchemaReport& result) {
   const std::string subject(backend::schema_table);
   const auto rows =
@@ -70,12 +77,13 @@ void examine_version(backend::Catalog& catalog, std::string_view database, Schem
   }
   const int newest = newest_version(database);
   if (result.version < newest) {
-    result.problems.push_back(
-        {ErrorCode::schema_outdated,
-         {Severity::error, subject,
-          fmt::format("the tables are of version {}, this library needs {}", result.version, newest),
-          fmt::format("call txinbox::migrate, or run `txinbox migrate`, or apply {}",
-                      files_after(database, result.version))}});
+    const bool usable = result.version >= oldest_for_consuming;
+    result.problems.push_back({ErrorCode::schema_outdated,
+                               {usable ? Severity::warning : Severity::error, subject,
+                                fmt::format("the tables are of version {}, this library {} {}", result.version,
+                                            usable ? "has" : "needs", newest),
+                                fmt::format("call txinbox::migrate, or run `txinbox migrate`, or apply {}",
+                                            files_after(database, result.version))}});
   } else if (result.version > newest && !supports(oldest_library)) {
     result.problems.push_back({ErrorCode::schema_too_new,
                                {Severity::error, subject,
@@ -99,11 +107,12 @@ SchemaReport examine_tables(backend::Catalog& catalog, std::string_view database
       result.problems, [](const Problem& p) { return backend::concerns(p, backend::schema_table); });
   if (!readable || result.schema.empty()) return result;
   examine_version(catalog, database, result);
-  // If the outbox was not migrated, its tables are not missing: the problem schema_outdated already covers them.
-  if (result.version < version_of_outbox) {
-    std::erase_if(result.problems,
-                  [](const Problem& p) { return p.code == ErrorCode::schema_missing && backend::concerns_outbox(p); });
-  }
+  // The tables of a pending migration are not missing: the problem schema_outdated already covers them.
+  std::erase_if(result.problems, [&](const Problem& p) {
+    return p.code == ErrorCode::schema_missing &&
+           ((result.version < version_of_outbox && backend::concerns_outbox(p)) ||
+            (result.version < version_of_operations && backend::concerns_operations(p)));
+  });
   return result;
 }
 
@@ -111,10 +120,10 @@ bool same(const Problem& a, const Problem& b) {
   return a.code == b.code && a.finding.subject == b.finding.subject && a.finding.found == b.finding.found;
 }
 
-/// Without the tables of the outbox, which no consumer uses.
+/// Without the tables that a consumer works without.
 SchemaReport examine_for_consuming(backend::Catalog& catalog, std::string_view database) {
   SchemaReport result = examine_tables(catalog, database);
-  std::erase_if(result.problems, backend::concerns_outbox);
+  std::erase_if(result.problems, backend::concerns_optional);
   return result;
 }
 
@@ -152,9 +161,10 @@ bool supports(std::string_view oldest_library) {
 SchemaReport examine(backend::Catalog& catalog, std::string_view database) {
   SchemaReport result = examine_tables(catalog, database);
   if (result.schema.empty()) return result;
-  // Only a service with an outbox needs the privileges on its tables.
+  // Only a service with an outbox needs the privileges on its tables, and only an operator those on the tables of the
+  // operations.
   for (Problem& p : result.problems) {
-    if (p.code != ErrorCode::schema_missing || !backend::concerns_outbox(p)) continue;
+    if (p.code != ErrorCode::schema_missing || !backend::concerns_optional(p)) continue;
     if (catalog.may_hide(result.schema, p.finding.subject)) p.finding.severity = Severity::note;
   }
   return result;

@@ -56,7 +56,7 @@ TEST_CASE("migrate --info prints what is applied and what is pending, and change
   const auto all = txinbox::migrations(database());
   const Ended before = run({"migrate", "--info"}, db.url());
   CHECK(before.status == 0);
-  CHECK(before.out.starts_with("VERSION  NAME    STATE    APPLIED (UTC)\nV1       inbox   pending  -\n"));
+  CHECK(before.out.starts_with("VERSION  NAME        STATE    APPLIED (UTC)\nV1       inbox       pending  -\n"));
   CHECK(before.out.find(" applied ") == std::string::npos);
   CHECK(run({"status"}, db.url()).status == 3);  // still no tables
   run({"migrate"}, db.url());

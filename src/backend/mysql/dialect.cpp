@@ -76,6 +76,10 @@ class MysqlDialect final : public Dialect {
     return end;
   }
 
+  std::string update_existing(std::string_view /*key*/, std::span<const std::string_view> columns) const override {
+    return replace_existing({}, columns.front(), columns.subspan(1));
+  }
+
   // With LAST_INSERT_ID, the server reports the number as the insert id. MariaDB has RETURNING, but not for UPDATE.
   // MySQL does not have it.
   std::string marked(std::string_view number) const override { return fmt::format("LAST_INSERT_ID({})", number); }

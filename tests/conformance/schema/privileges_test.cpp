@@ -108,6 +108,34 @@ TEST_CASE("the documented privileges are enough for the migration, and the servi
   CHECK(TxConsumer(pool, "svc").consume({.business_key = "1"}, nothing).outcome == Outcome::consumed);
 }
 
+TEST_CASE("the documented privileges are enough to pause and resume a consumer, and are necessary" *
+          doctest::skip(!has_users())) {
+  const TestDatabase db;
+  const std::string schema = schema_of(db);
+  const std::vector<std::string> privileges{
+      "select on " + schema + ".txinbox_pause", "insert on " + schema + ".txinbox_pause",
+      "update on " + schema + ".txinbox_pause", "delete on " + schema + ".txinbox_pause",
+      "insert on " + schema + ".txinbox_audit"};
+  const User user(db);
+  grant_service(user, db);
+  const auto pause_and_resume = [&] {
+    Pool pool = user.pool();
+    const auto connection = pool.acquire();
+    pause_consumer(connection, "svc", {.actor = "ann", .reason = "r"});
+    pause_consumer(connection, "svc", {.actor = "ann", .reason = "again"}, std::chrono::hours(1));
+    return list_pauses(connection).size() == 1 && resume_consumer(connection, "svc", {.actor = "ann"});
+  };
+  for (const std::string& privilege : privileges) user.grant(privilege);
+  CHECK(pause_and_resume());
+  for (const std::string& privilege : privileges) {
+    CAPTURE(privilege);
+    user.revoke(privilege);
+    CHECK_THROWS((void)pause_and_resume());
+    user.grant(privilege);
+  }
+  CHECK(pause_and_resume());
+}
+
 TEST_CASE("the documented privileges are enough for the outbox and the relay, and are necessary" *
           doctest::skip(!has_users())) {
   const TestDatabase db;

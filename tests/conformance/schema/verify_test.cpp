@@ -245,10 +245,12 @@ TEST_CASE("missing tables are named, with the command that creates them") {
 }
 
 TEST_CASE(
-    "a consumer does not need the outbox's tables, diagnose reports each that is missing, and migrate makes it again") {
+    "a consumer does not need the tables of the outbox and of the operations, diagnose reports each that is missing, "
+    "and migrate makes it again") {
   const TestDatabase db;
-  for (const std::string missing : {"message", "relay", "part", "database"}) {
-    const std::string name = "txinbox_outbox_" + missing;
+  for (const std::string missing :
+       {"outbox_message", "outbox_relay", "outbox_part", "outbox_database", "pause", "audit"}) {
+    const std::string name = "txinbox_" + missing;
     CAPTURE(name);
     db.run("drop table " + name);
     CHECK_FALSE(refusal_by_verify(db));

@@ -1,0 +1,84 @@
+#include <txinbox/operations.hpp>
+
+#include <array>
+
+#include <fmt/format.h>
+#include <txinbox/error.hpp>
+
+#include "backend/connection_access.hpp"
+#include "backend/database.hpp"
+#include "backend/query.hpp"
+#include "backend/table_check.hpp"
+#include "message/key.hpp"
+#include "pool/inbox_session.hpp"
+#include "schema/verification.hpp"
+#include "tables/audit_table.hpp"
+#include "tables/pause_table.hpp"
+
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace {
+
+void check_duration(std::chrono::seconds duration) {
+  constexpr std::chrono::years longest(100);
+  if (duration < std::chrono::seconds(1) || duration > longest) {
+    throw Error(ErrorCode::invalid_argument, "the duration of a pause must be from 1 second to 100 years");
+  }
+}
+
+/// Returns a session for a change that the audit table records.
+detail::InboxSession open_session(const backend::ConnectionPtr& connection) {
+  {
+    const detail::OutsideTransaction outside(connection);
+    detail::schema_of_tables(*connection->database().catalog(connection), backend::operations_tables);
+  }
+  return detail::InboxSession(connection);
+}
+
+}  // namespace
+
+void pause_consumer(ConnectionRef connection, std::string_view consumer, const OperatorAction& by,
+                    std::optional<std::chrono::seconds> duration) {
+  detail::check_consumer(consumer);
+  detail::check_operator_action(by);
+  if (by.reason.empty()) throw Error(ErrorCode::invalid_argument, "a pause needs a reason");
+  if (duration) check_duration(*duration);
+  const detail::InboxSession session = open_session(detail::ConnectionAccess::of(connection));
+  detail::change_with_audit(*session, {.by = by, .action = "pause", .consumer = consumer}, [&] {
+    detail::PauseTable(*session).set(consumer, by, duration);
+    return std::size_t{1};
+  });
+}
+
+bool resume_consumer(ConnectionRef connection, std::string_view consumer, const OperatorAction& by) {
+  detail::check_consumer(consumer);
+  detail::check_operator_action(by);
+  const detail::InboxSession session = open_session(detail::ConnectionAccess::of(connection));
+  return detail::change_with_audit(*session, {.by = by, .action = "resume", .consumer = consumer}, [&] {
+           return detail::PauseTable(*session).remove(consumer) ? std::size_t{1} : std::size_t{0};
+         }) > 0;
+}
+
+std::vector<ConsumerPause> list_pauses(ConnectionRef connection) {
+  const backend::ConnectionPtr& sql = detail::ConnectionAccess::of(connection);
+  const backend::Database& database = sql->database();
+  constexpr std::array tables{backend::pause_table};
+  const auto dialect = database.dialect(detail::schema_of_tables(*database.catalog(sql), tables));
+  std::vector<ConsumerPause> pauses;
+  for (const backend::Row& row :
+       backend::query(*sql,
+                      fmt::format("SELECT consumer, {}, {}, reason, actor FROM {} WHERE {} ORDER BY consumer",
+                                  dialect->utc_text("paused_at"), dialect->utc_text("resumes_at"),
+                                  dialect->table(backend::pause_table), detail::is_paused(*dialect)),
+                      5)) {
+    pauses.push_back({.consumer = row[0].value_or(""),
+                      .paused_at = backend::time_in(row[1]),
+                      .resumes_at = backend::time_in(row[2]),
+                      .reason = row[3].value_or(""),
+                      .actor = row[4].value_or("")});
+  }
+  return pauses;
+}
+
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox
