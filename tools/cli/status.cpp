@@ -3,9 +3,14 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include <poll.h>
+#include <soci/error.h>
+#include <txinbox/error.hpp>
 #include <txinbox/inspect.hpp>
+#include <txinbox/operations.hpp>
 #include <txinbox/result.hpp>
 
 #include "cli/help_text.hpp"
@@ -34,15 +39,32 @@ struct StatusOptions {
 
 struct Look {
   InboxStatus status;
+  Pauses pauses;
   Clock::time_point at;
   Clock::duration cost;
 };
+
+/// The pauses of this consumer, or of all if the name is empty. None if the database has no table of pauses yet, or if
+/// this user may not read it: the counts are correct all the same.
+Pauses pauses_of(soci::session& session, const std::string& consumer) {
+  Pauses pauses;
+  try {
+    pauses = list_pauses(session);
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::schema_missing) throw;
+  } catch (const soci::soci_error&) {
+    if (is_transient(std::current_exception())) throw;
+  }
+  std::erase_if(pauses, [&](const ConsumerPause& each) { return !consumer.empty() && each.consumer != consumer; });
+  return pauses;
+}
 
 Look look(Pool& pool, const std::string& consumer) {
   const auto start = Clock::now();
   auto connection = pool.acquire();
   InboxStatus found = inbox_status(connection.session(), consumer);
-  return {std::move(found), start, Clock::now() - start};
+  Pauses pauses = pauses_of(connection.session(), consumer);
+  return {std::move(found), std::move(pauses), start, Clock::now() - start};
 }
 
 /// The escape sequences that write the text over the previous one. They clear the rest of each line, and everything
@@ -85,8 +107,8 @@ int watch(Pool& pool, const StatusOptions& options, const StopSignals& signals) 
       const Rates rates = last ? rates_between(last->status, now.status, now.at - last->at) : Rates();
       last = std::move(now);
       pause = pause_after(last->cost);
-      const auto text =
-          options.json ? status_json(last->status, rates) : status_text_fitting(last->status, rates, terminal_size());
+      const auto text = options.json ? status_json(last->status, rates, last->pauses)
+                                     : status_text_fitting(last->status, rates, terminal_size(), last->pauses);
       if (!print(output, text, options.json, first)) return exit_stopped;
     } catch (...) {
       const auto error = std::current_exception();
@@ -104,10 +126,11 @@ int run_status(const StatusOptions& options) {
   if (options.watch) signals.emplace();
   auto pool = open_for_reading(options.database);
   if (signals) return watch(pool, options, *signals);
-  const InboxStatus status = look(pool, options.consumer).status;
-  if (status.consumers.empty()) say_if_unknown(pool.acquire().session(), options.consumer);
+  const Look found = look(pool, options.consumer);
+  if (found.status.consumers.empty()) say_if_unknown(pool.acquire().session(), options.consumer);
   Output output;
-  output.line(options.json ? status_json(status) : status_text(status, {}, terminal_size().columns));
+  output.line(options.json ? status_json(found.status, {}, found.pauses)
+                           : status_text(found.status, {}, terminal_size().columns, found.pauses));
   return output.failed() ? exit_stopped : exit_ok;
 }
 

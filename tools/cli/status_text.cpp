@@ -15,6 +15,7 @@
 #include "console/json_output.hpp"
 #include "console/progress.hpp"
 #include "console/table.hpp"
+#include "console/utf8.hpp"
 
 namespace txinbox::cli {
 namespace {
@@ -91,6 +92,25 @@ Json as_json(const ConsumerStatus& c) {
   return json;
 }
 
+Json as_json(const Pauses& pauses) {
+  auto list = Json::array();
+  for (const ConsumerPause& each : pauses) {
+    list.append({{"consumer", each.consumer},
+                 {"paused_at", time_text(each.paused_at)},
+                 {"resumes_at", time_text(each.resumes_at)},
+                 {"reason", each.reason},
+                 {"by", each.actor}});
+  }
+  return list;
+}
+
+std::string line_of(const ConsumerPause& pause) {
+  return fmt::format("paused: {} since {} (UTC) until {} by {}: {}", printable(pause.consumer),
+                     time_to_the_second(pause.paused_at),
+                     pause.resumes_at ? time_to_the_second(pause.resumes_at) + " (UTC)" : "txinbox resume",
+                     printable(pause.actor), printable(pause.reason));
+}
+
 /// The consumers that consume the most now, in the order of `status`.
 std::vector<ConsumerStatus> most_active(const InboxStatus& status, const std::optional<Rates>& now,
                                         std::size_t how_many) {
@@ -124,7 +144,7 @@ Rates rates_between(const InboxStatus& before, const InboxStatus& now, std::chro
   return rates;
 }
 
-std::string status_json(const InboxStatus& status, const std::optional<Rates>& now) {
+std::string status_json(const InboxStatus& status, const std::optional<Rates>& now, const Pauses& pauses) {
   auto consumers = Json::array();
   for (const auto& c : status.consumers) {
     Json json = as_json(c);
@@ -143,31 +163,35 @@ std::string status_json(const InboxStatus& status, const std::optional<Rates>& n
             {"purged", status.purged},
             {"encryption", status.encryption}};
   json.set("consumers", std::move(consumers));
+  json.set("pauses", as_json(pauses));
   return json.text();
 }
 
-std::string status_text(const InboxStatus& status, const std::optional<Rates>& now, std::size_t columns) {
+std::string status_text(const InboxStatus& status, const std::optional<Rates>& now, std::size_t columns,
+                        const Pauses& pauses) {
   std::string text = fmt::format("{} {}, schema version {}, {} {}", status.database, status.server_version,
                                  status.schema_version, number(status.rows), status.rows == 1 ? "row" : "rows");
   if (status.bytes > 0) text += fmt::format(", {} bytes", number(status.bytes));
   if (!status.encryption.empty()) text += "\nencrypted: " + status.encryption;
+  for (const ConsumerPause& each : pauses) text += '\n' + line_of(each);
   if (!status.consumers.empty()) text += "\n\n" + counts(status, now, columns) + "\n\n" + times(status, columns);
   return text;
 }
 
-std::string status_text_fitting(const InboxStatus& status, const std::optional<Rates>& now, const TerminalSize& size) {
-  std::string whole = status_text(status, now, size.columns);
+std::string status_text_fitting(const InboxStatus& status, const std::optional<Rates>& now, const TerminalSize& size,
+                                const Pauses& pauses) {
+  std::string whole = status_text(status, now, size.columns, pauses);
   const std::size_t all = status.consumers.size();
   const std::size_t room = size.rows - 1;  // the cursor needs the last line
   if (size.rows < 2 || all < 2 || lines_in(whole) <= room) return whole;
   InboxStatus some = status;
   some.consumers.resize(1);
-  const std::size_t least = lines_in(status_text(some, now, size.columns));
+  const std::size_t least = lines_in(status_text(some, now, size.columns, pauses));
   const std::size_t each = std::max<std::size_t>((lines_in(whole) - least) / (all - 1), 1);
   constexpr std::size_t note = 2;
   const std::size_t more = room > least + note ? (room - least - note) / each : 0;
   some.consumers = most_active(status, now, 1 + more);
-  return status_text(some, now, size.columns) +
+  return status_text(some, now, size.columns, pauses) +
          fmt::format("\n\nand {} more consumers, none more active; --consumer NAME shows one",
                      all - some.consumers.size());
 }

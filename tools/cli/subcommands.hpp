@@ -14,6 +14,8 @@ void add_leases(Command app, Run& run);
 void add_conflicts(Command app, Run& run);
 void add_show(Command app, Run& run);
 void add_forget(Command app, Run& run);
+void add_pause(Command app, Run& run);
+void add_resume(Command app, Run& run);
 void add_purge(Command app, Run& run);
 void add_failed(Command app, Run& run);
 void add_redrive(Command app, Run& run);
