@@ -84,7 +84,7 @@ struct RedriveOptions {
   std::size_t max = 0;            ///< At most this many are published. 0: no limit.
   double rate = 0;                ///< At most this many in a second. 0: no limit.
   int max_redrives = 3;           ///< A message that was published again as often as this, and failed again, is left.
-  std::size_t max_left = 50'000;  ///< The call ends when it has left this many, or 512 MiB: it has to hold them.
+  std::size_t max_left = 10'000;  ///< The call ends when it has left this many, or 512 MiB: it has to hold them.
   bool dry_run = false;           ///< Publishes and changes nothing, and acknowledges nothing.
 
   /// The call ends if no dead letter has come for this time.
@@ -100,8 +100,9 @@ enum class RedriveEnd {
   stopped,        ///< The stop token was set.
   limit,          ///< `max` was reached.
   too_many_left,  ///< `max_left` was reached. There may be other dead letters behind those that were left.
-  unreachable,    ///< The broker could not be reached for 30 seconds.
-  not_at_end,     ///< The source knows that dead letters are left, but the broker gave none for 30 seconds.
+  unreachable,    ///< The broker could not be reached for 30 seconds, or nothing could be published for 2 minutes.
+  not_at_end,     ///< The source knows that others wait, but the broker gave none for 30 seconds. A source of RabbitMQ
+                  ///< gets none if as many as its prefetch were left.
 };
 
 /// The name of the enumerator, such as "at_end".
@@ -125,18 +126,23 @@ struct RedriveSummary {
 /// A dead letter is left, and reported, if:
 /// - it does not match the options;
 /// - it has no consumer or no destination: another program has written it, or it is one of RocketMQ;
-/// - nothing is recorded for its consumer in this database;
+/// - its headers do not say its key, and `message_of` does not find it;
+/// - nothing is recorded for its consumer in this database, and the options do not name the consumer;
 /// - its message is torn or discarded: `forget` it first;
 /// - this call has published it already and it failed again, or it was published again `max_redrives` times;
 /// - its own headers did not fit into the dead letter;
-/// - the broker refuses the message, or has refused it for ten seconds, for example because the destination is gone.
+/// - the broker refuses the message, or has refused it for ten seconds, for example because the destination is gone;
+/// - another transaction has held its key for ten seconds.
+///
+/// If the message of such a dead letter was parked, it may not be parked any more. So `list_failed` does not show all
+/// that is left.
 ///
 /// The source gives the dead letters that are left back to the broker. On Kafka, the next call for the same group
 /// begins with the first one that was left. A broker that counts deliveries counts one for each of them, also with
 /// `dry_run`: a quorum queue with a delivery limit, and RocketMQ, do this.
 ///
 /// @transaction one or two of its own for each dead letter.
-/// @blocking    until the end. Errors of the broker and errors of the database that can pass are waited for.
+/// @blocking    until the end. It waits for a broker or a database that is away, two minutes at most.
 /// @errors
 /// - `Error` invalid_argument for options that are not valid.
 /// - those of `Source::poll`, and what `verify` throws.

@@ -47,7 +47,7 @@ DeadLetterInfo::DeadLetterInfo(const Incoming& incoming, const RedriveOptions& o
       redrives(count_of(header(incoming, dead_letter_header::redrives))),
       last_redrive(header(incoming, dead_letter_header::redrive)),
       dropped_headers(header(incoming, dead_letter_header::dropped_headers)) {
-  const bool is_ours = !consumer.empty();
+  is_ours = !consumer.empty();
   if (!is_ours) consumer = options.consumer;
   if (!is_ours && options.message_of) business_key = key_of(incoming, options.message_of);
   if (destination.empty()) destination = header(incoming, dead_letter_header::source);
@@ -62,6 +62,7 @@ std::string DeadLetterInfo::why_left(const RedriveOptions& options, std::string_
   if (is_other(options.error_class, error_class)) return "it has another error class";
   if (consumer.empty()) return "it does not say which consumer could not consume it; name the consumer";
   if (destination.empty()) return "it does not say where it came from; name the topic or queue to publish to";
+  if (!is_ours && business_key.empty()) return "it does not say its key; say where the key is";
   if (reason == "conflict" && options.reason.empty()) {
     return "its key is known with another content; ask for the reason conflict to publish it";
   }

@@ -19,6 +19,7 @@ struct DeadLetterInfo {
   std::string_view error_class;
   std::string_view consumer;
   std::string business_key;
+  bool is_ours = false;  ///< It has the headers of txinbox.
   std::string_view destination;
   int redrives = 0;                  ///< How often it was published again.
   std::string_view last_redrive;     ///< The call that did it last.

@@ -15,6 +15,8 @@
 #include <txinbox/result.hpp>
 #include <txinbox/schema.hpp>
 
+#include "backend/error_class.hpp"
+#include "backend/failure.hpp"
 #include "base/token.hpp"
 #include "types/enum_names.hpp"
 
@@ -49,6 +51,8 @@ constexpr milliseconds poll_time = 200ms;
 constexpr milliseconds pause_after_failure = 500ms;
 /// A broker that has just started can refuse a message for a few seconds.
 constexpr auto patience = 10s;
+/// After this time without progress, the broker or the database counts as unreachable.
+constexpr auto longest_wait = 2min;
 
 RedriveEnd end_of(RunEnd end) {
   switch (end) {
@@ -86,36 +90,49 @@ RedriveSummary Redriver::run() {
     Connection connection = pool_.acquire(options_.stop);
     verify(connection);
   }
-  source_.on_event([this](const SourceEvent& event) {
-    if (event.type == SourceEventType::disconnected || event.type == SourceEventType::lanes_revoked) {
-      may_have_lost_ = true;
+  // The source must not call this object after its end.
+  struct Observed {
+    Source& source;
+    ~Observed() {
+      source.close();
+      source.on_event({});
     }
-    if (options_.observer) options_.observer({.type = RedriveEventType::source, .text = event.text});
-  });
-  while (!ends()) {
-    std::vector<Incoming> incoming = source_.poll(room(), std::min(poll_time, options_.idle_exit));
-    forget_lost();
-    const auto now = Clock::now();
-    if (!incoming.empty()) {
-      idle_exit_.busy(now);
-      work(std::move(incoming));
-    } else if (const auto end = idle_exit_.polled_nothing(source_.status(), now)) {
-      summary_.end = end_of(*end);
-      break;
-    }
+  };
+  {
+    const Observed observed{source_};
+    source_.on_event([this](const SourceEvent& event) { note(event); });
+    work_until_end();
   }
-  forget_lost();
-  source_.close();
-  source_.on_event({});
   summary_.left = left_.size();
   for (const Left& each : left_) ++summary_.why[each.why];
   return summary_;
 }
 
+void Redriver::note(const SourceEvent& event) {
+  if (event.type == SourceEventType::disconnected || event.type == SourceEventType::lanes_revoked)
+    may_have_lost_ = true;
+  if (options_.observer) options_.observer({.type = RedriveEventType::source, .text = event.text});
+}
+
+void Redriver::work_until_end() {
+  while (!ends()) {
+    std::vector<Incoming> incoming = source_.poll(room(), std::min(poll_time, options_.idle_exit));
+    forget_lost();
+    if (!incoming.empty()) {
+      work(std::move(incoming));
+      idle_exit_.busy(Clock::now());
+    } else if (const auto end = idle_exit_.polled_nothing(source_.status(), Clock::now())) {
+      summary_.end = end_of(*end);
+      return;
+    }
+  }
+  forget_lost();
+}
+
 /// How many dead letters may be polled.
 std::size_t Redriver::room() const {
   constexpr double batches_in_a_second = 5;
-  std::size_t room = std::min(largest_batch, options_.max_left - left_.size());
+  std::size_t room = std::min(largest_batch, options_.max_left - held());
   if (options_.max != 0) room = std::min(room, options_.max - summary_.redriven);
   if (options_.rate > 0 && options_.rate / batches_in_a_second < static_cast<double>(room)) {
     room = std::max<std::size_t>(1, static_cast<std::size_t>(options_.rate / batches_in_a_second));
@@ -123,13 +140,18 @@ std::size_t Redriver::room() const {
   return room;
 }
 
+/// How many dead letters the source holds that are not worked on. A dry run acknowledges none.
+std::size_t Redriver::held() const { return left_.size() + (options_.dry_run ? summary_.redriven : 0); }
+
 bool Redriver::ends() {
   if (options_.stop.stop_requested()) {
     summary_.end = RedriveEnd::stopped;
   } else if (options_.max != 0 && summary_.redriven >= options_.max) {
     summary_.end = RedriveEnd::limit;
-  } else if (left_.size() >= options_.max_left || left_bytes_ >= most_left_bytes) {
+  } else if (held() >= options_.max_left || left_bytes_ >= most_left_bytes) {
     summary_.end = RedriveEnd::too_many_left;
+  } else if (stuck_since_ && Clock::now() - *stuck_since_ >= longest_wait) {
+    summary_.end = RedriveEnd::unreachable;
   } else {
     return false;
   }
@@ -143,12 +165,19 @@ void Redriver::work(std::vector<Incoming> incoming) {
   for (const auto& letter : letters) {
     if (auto why = letter->info.why_left(options_, redrive_); !why.empty()) leave(*letter, std::move(why));
   }
-  while (!options_.stop.stop_requested()) {
+  while (!ends()) {
     std::erase_if(letters, [this](const auto& letter) { return !source_.holds(letter->incoming); });
     if (std::ranges::none_of(letters, [](const auto& letter) { return letter->is_open(); })) break;
-    const bool goes_on = work_once(letters);
+    const std::size_t before = summary_.redriven + left_now_;
+    work_once(letters);
     acknowledge(letters);
-    if (!goes_on) wait(pause_after_failure);
+    wait_for_rate();
+    if (summary_.redriven + left_now_ > before) {
+      stuck_since_.reset();
+    } else if (!stuck_since_) {
+      stuck_since_ = Clock::now();
+    }
+    if (std::ranges::any_of(letters, [](const auto& letter) { return letter->is_open(); })) wait(pause_after_failure);
   }
   acknowledge(letters);
   for (auto& letter : letters) {
@@ -158,63 +187,84 @@ void Redriver::work(std::vector<Incoming> incoming) {
   }
 }
 
-/// Makes one attempt for the open letters. Returns false if the next attempt must wait.
-bool Redriver::work_once(Letters& letters) {
-  if (!let_run(letters)) return false;
-  std::vector<Letter*> open;
+/// Makes one attempt for the open letters.
+void Redriver::work_once(Letters& letters) {
+  let_run(letters);
+  std::vector<Letter*> ready;
   for (const auto& letter : letters) {
-    if (letter->is_open()) open.push_back(letter.get());
+    if (letter->is_open() && letter->can_run) ready.push_back(letter.get());
   }
-  if (!options_.dry_run) return open.empty() || publish(open);
-  for (Letter* const letter : open) {
+  if (!options_.dry_run) {
+    if (!ready.empty()) publish(ready);
+    return;
+  }
+  for (Letter* const letter : ready) {
     ++summary_.redriven;
     letter->is_published = true;
     tell(RedriveEventType::would_redrive, *letter);
   }
-  return true;
 }
 
-/// Lets the messages of the open letters run again in the database. Returns false if the database cannot be used now.
-bool Redriver::let_run(Letters& letters) {
+/// Lets the messages of the open letters run again in the database.
+void Redriver::let_run(Letters& letters) {
   const auto needs = [](const auto& letter) { return letter->is_open() && !letter->can_run; };
-  if (std::ranges::none_of(letters, needs)) return true;
+  if (std::ranges::none_of(letters, needs)) return;
   try {
     Connection connection = pool_.acquire(options_.stop);
     for (const auto& letter : letters) {
-      if (!needs(letter)) continue;
-      if (auto why = let_run(connection, letter->info); !why.empty()) leave(*letter, std::move(why));
-      letter->can_run = true;
+      if (needs(letter)) let_run(connection, *letter);
     }
-    return true;
-  } catch (const std::bad_alloc&) {
-    throw;
   } catch (...) {
-    if (options_.stop.stop_requested()) return false;
-    if (!is_transient(std::current_exception())) throw;
-    tell_waiting(describe_error(std::current_exception()));
-    return false;
+    const Failure failure = Failure::current();
+    if (!failure.is_transient()) throw;
+    if (!options_.stop.stop_requested()) tell_waiting(describe_error(failure.error()));
   }
 }
 
-/// Returns why the message cannot run again; empty if it can.
-std::string Redriver::let_run(Connection& connection, const DeadLetterInfo& info) {
-  auto known = known_consumers_.find(info.consumer);
-  if (known == known_consumers_.end()) {
-    known = known_consumers_.emplace(info.consumer, has_consumer(connection, info.consumer)).first;
+/// Errors: those of the database, unless they concern only this letter.
+void Redriver::let_run(Connection& connection, Letter& letter) {
+  try {
+    if (auto why = why_it_cannot_run(connection, letter.info); !why.empty()) return leave(letter, std::move(why));
+    letter.can_run = true;
+  } catch (...) {
+    const Failure failure = Failure::current();
+    const bool is_locked = failure.error_class() == backend::ErrorClass::lock_timeout ||
+                           failure.error_class() == backend::ErrorClass::deadlock;
+    if (!is_locked) throw;
+    if (fails_too_long(letter)) leave(letter, "another transaction holds its key");
   }
-  if (!known->second) return "nothing is recorded for its consumer in this database";
-  if (info.business_key.empty()) return {};  // it could not be read, so the database knows nothing about it
-  const auto found = find_message(connection, info.consumer, info.business_key);
-  if (found && found->state == "torn") return "its message is torn: repair the data, then forget the message";
-  if (found && found->state == "discarded") return "its message is discarded; forget the message to let it run";
-  if (!options_.dry_run) {
-    (void)retry_failed(connection, {.consumer = std::string(info.consumer), .business_key = info.business_key});
+}
+
+/// Lets the message run. Returns why it cannot; empty if it can.
+std::string Redriver::why_it_cannot_run(Connection& connection, const DeadLetterInfo& info) {
+  // The database knows nothing about a key that cannot be read, or that is not valid.
+  if (info.business_key.empty()) return {};
+  try {
+    const auto found = find_message(connection, info.consumer, info.business_key);
+    if (!found && options_.consumer.empty() && !is_known(connection, info.consumer)) {
+      return "nothing is recorded for its consumer in this database; name the consumer, if it is right";
+    }
+    if (found && found->state == "torn") return "its message is torn: repair the data, then forget the message";
+    if (found && found->state == "discarded") return "its message is discarded; forget the message to let it run";
+    if (!options_.dry_run) {
+      (void)retry_failed(connection, {.consumer = std::string(info.consumer), .business_key = info.business_key});
+    }
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::invalid_key) throw;
+    return "its consumer or its key is not valid";
   }
   return {};
 }
 
-/// Publishes these letters. Returns false if the next attempt must wait.
-bool Redriver::publish(const std::vector<Letter*>& letters) {
+bool Redriver::is_known(Connection& connection, std::string_view consumer) {
+  auto known = known_consumers_.find(consumer);
+  if (known == known_consumers_.end()) {
+    known = known_consumers_.emplace(consumer, has_consumer(connection, consumer)).first;
+  }
+  return known->second;
+}
+
+void Redriver::publish(const std::vector<Letter*>& letters) {
   std::vector<Republication> messages;
   messages.reserve(letters.size());
   for (Letter* const letter : letters) {
@@ -230,31 +280,48 @@ bool Redriver::publish(const std::vector<Letter*>& letters) {
   } catch (const std::exception& error) {
     if (action_for(std::current_exception()) == Action::stop) throw;
     tell_waiting(error.what());
-    return false;
+    return forget_failures(letters);
   }
   if (results.size() != letters.size()) {
     throw Error(ErrorCode::invalid_argument, "the republisher did not return one result for each message");
   }
-  const std::size_t before = summary_.redriven;
+  if (std::ranges::any_of(results, [](const auto& each) { return each.status == PublishStatus::postponed; })) {
+    forget_failures(letters);
+  }
   for (std::size_t i = 0; i < letters.size(); ++i) take_result(*letters[i], results[i]);
-  wait_for_rate(summary_.redriven - before);
-  return std::ranges::none_of(letters, [](const Letter* letter) { return letter->is_open(); });
+}
+
+/// The broker was away. So an older failure does not say that it refuses a message.
+void Redriver::forget_failures(const std::vector<Letter*>& letters) {
+  failing_destinations_.clear();
+  for (Letter* const letter : letters) letter->fails_since.reset();
 }
 
 void Redriver::take_result(Letter& letter, const PublishResult& result) {
-  if (result.status == PublishStatus::confirmed) {
-    ++summary_.redriven;
-    letter.is_published = true;
-    failing_destinations_.erase(std::string(letter.info.destination));
-    tell(RedriveEventType::redriven, letter);
-  } else if (result.status == PublishStatus::rejected) {
-    leave(letter, "the broker refuses it: " + result.error);
-  } else if (result.status == PublishStatus::failed) {
-    const auto now = Clock::now();
-    if (!letter.fails_since) letter.fails_since = now;
-    const auto since = failing_destinations_.try_emplace(std::string(letter.info.destination), now).first->second;
-    if (now - std::min(since, *letter.fails_since) >= patience) leave(letter, "the broker refuses it: " + result.error);
+  switch (result.status) {
+    case PublishStatus::confirmed:
+      ++summary_.redriven;
+      ++published_;
+      letter.is_published = true;
+      failing_destinations_.erase(std::string(letter.info.destination));
+      return tell(RedriveEventType::redriven, letter);
+    case PublishStatus::rejected:
+      return leave(letter, "the broker refuses it: " + result.error);
+    case PublishStatus::failed: {
+      const auto now = Clock::now();
+      const auto since = failing_destinations_.try_emplace(std::string(letter.info.destination), now).first->second;
+      const bool is_gone = now - since >= patience;
+      if (fails_too_long(letter) || is_gone) leave(letter, "the broker refuses it: " + result.error);
+      return;
+    }
+    case PublishStatus::postponed:
+      return;
   }
+}
+
+bool Redriver::fails_too_long(Letter& letter) {
+  if (!letter.fails_since) letter.fails_since = Clock::now();
+  return Clock::now() - *letter.fails_since >= patience;
 }
 
 void Redriver::acknowledge(Letters& letters) {
@@ -276,6 +343,7 @@ void Redriver::acknowledge(Letters& letters) {
 
 void Redriver::leave(Letter& letter, std::string why) {
   letter.why_left = std::move(why);
+  ++left_now_;
   tell(RedriveEventType::left, letter, letter.why_left);
 }
 
@@ -295,7 +363,8 @@ void Redriver::wait(milliseconds time) {
   }
 }
 
-void Redriver::wait_for_rate(std::size_t published) {
+void Redriver::wait_for_rate() {
+  const std::size_t published = std::exchange(published_, 0);
   if (options_.rate <= 0 || published == 0) return;
   const std::chrono::duration<double> needed(static_cast<double>(published) / options_.rate);
   next_batch_ = std::max(next_batch_, Clock::now()) + std::chrono::duration_cast<Clock::duration>(needed);
@@ -314,7 +383,10 @@ void Redriver::tell(RedriveEventType type, const Letter& letter, std::string_vie
                      .text = text});
 }
 
-void Redriver::tell_waiting(std::string_view text) const {
+void Redriver::tell_waiting(std::string_view text) {
+  constexpr auto between = 5s;
+  if (Clock::now() < next_waiting_event_) return;
+  next_waiting_event_ = Clock::now() + between;
   if (options_.observer) options_.observer({.type = RedriveEventType::waiting, .text = text});
 }
 

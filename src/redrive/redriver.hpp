@@ -62,21 +62,28 @@ class Redriver {
     std::string why;
   };
 
+  void work_until_end();
   std::size_t room() const;
+  std::size_t held() const;
   bool ends();
   void work(std::vector<Incoming> incoming);
-  bool work_once(Letters& letters);
-  bool let_run(Letters& letters);
-  std::string let_run(Connection& connection, const DeadLetterInfo& info);
-  bool publish(const std::vector<Letter*>& letters);
+  void work_once(Letters& letters);
+  void let_run(Letters& letters);
+  void let_run(Connection& connection, Letter& letter);
+  std::string why_it_cannot_run(Connection& connection, const DeadLetterInfo& info);
+  bool is_known(Connection& connection, std::string_view consumer);
+  void publish(const std::vector<Letter*>& letters);
   void take_result(Letter& letter, const PublishResult& result);
+  void forget_failures(const std::vector<Letter*>& letters);
+  static bool fails_too_long(Letter& letter);
   void acknowledge(Letters& letters);
   void leave(Letter& letter, std::string why);
   void forget_lost();
   void wait(std::chrono::milliseconds time);
-  void wait_for_rate(std::size_t published);
+  void wait_for_rate();
+  void note(const SourceEvent& event);
   void tell(RedriveEventType type, const Letter& letter, std::string_view text = {}) const;
-  void tell_waiting(std::string_view text) const;
+  void tell_waiting(std::string_view text);
 
   Source& source_;
   const Republisher& publish_;
@@ -88,8 +95,12 @@ class Redriver {
   std::size_t left_bytes_ = 0;
   std::map<std::string, bool, std::less<>> known_consumers_;
   std::map<std::string, Clock::time_point, std::less<>> failing_destinations_;
-  bool may_have_lost_ = false;  ///< The source has reported that messages were taken back.
+  bool may_have_lost_ = false;                    ///< The source has reported that messages were taken back.
+  std::optional<Clock::time_point> stuck_since_;  ///< Since when nothing was published, and no letter was left.
+  std::size_t left_now_ = 0;                      ///< How often a letter was left.
+  std::size_t published_ = 0;                     ///< Since the last wait for the rate.
   Clock::time_point next_batch_ = Clock::now();
+  Clock::time_point next_waiting_event_{};
   RedriveSummary summary_;
 };
 

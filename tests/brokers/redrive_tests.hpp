@@ -109,7 +109,7 @@ inline void redrive_leaves_what_it_cannot_publish(BrokerUnderTest& broker, const
   const Ended gone = t.redrive({"--to", missing});
   CHECK_MESSAGE(gone.status == 1, gone.err);
   CHECK_MESSAGE(gone.out.starts_with("published 0, left 20"), gone.out);
-  CHECK_MESSAGE(occurrences(gone.err, "the broker refuses it") == 5, gone.err);
+  CHECK_MESSAGE(occurrences(gone.err, "the broker refuses it") >= 5, gone.err);
   const Ended other = t.redrive({"--consumer", "another"});
   CHECK_MESSAGE(other.status == 1, other.err);
   CHECK_MESSAGE(other.out.starts_with("published 0, left 20"), other.out);

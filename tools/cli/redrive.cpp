@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <limits>
@@ -130,10 +131,10 @@ std::string explanation(RedriveEnd end) {
     case RedriveEnd::too_many_left:
       return "ended: too many dead letters were left; there may be others behind them";
     case RedriveEnd::unreachable:
-      return "ended: the broker cannot be reached, so dead letters may wait there";
+      return "ended: the broker or the database cannot be used, so dead letters may wait";
     case RedriveEnd::not_at_end:
       return "ended: dead letters wait at the broker, but it gave none; see whether another consumer of the group has "
-             "its partitions";
+             "its partitions, or, on RabbitMQ, raise prefetch in the URL";
     default:
       return {};
   }
@@ -151,6 +152,15 @@ int status_of(const RedriveSummary& summary) {
   }
 }
 
+/// How many dead letters the broker may give without an acknowledgement. With a rate, those of ten minutes: RabbitMQ
+/// takes them back after its consumer_timeout, which is 30 minutes by default.
+std::size_t held_by_source(const CommandOptions& options) {
+  constexpr std::size_t seconds = 600;
+  constexpr std::size_t least = 1000;
+  if (options.rate == 0) return options.redrive.max_left;
+  return std::clamp(options.rate * seconds, least, std::max(least, options.redrive.max_left));
+}
+
 int run_redrive(CommandOptions options) {
   const std::string url = source_url(options.from);
   if (!options.key.empty()) options.redrive.message_of = key_from_template(options.key);
@@ -160,7 +170,7 @@ int run_redrive(CommandOptions options) {
   StopSignals signals;
   options.redrive.stop = signals.token();
   const Republisher republisher = open_republisher(url);
-  const auto source = open_source(url, "", options.redrive.max_left);
+  const auto source = open_source(url, "", held_by_source(options));
   Pool pool = open_database(options.database, false, 1);
   Report report(options.redrive.dry_run);
   options.redrive.observer = [&report](const RedriveEvent& event) { report(event); };

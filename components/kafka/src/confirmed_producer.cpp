@@ -33,13 +33,17 @@ void add_header(const Headers& headers, std::string_view name, std::string_view 
                       static_cast<ssize_t>(value.size()));
 }
 
-ConfirmedProducer::ConfirmedProducer(const KafkaOptions& options) : options_(with_large_messages(options)) { open(); }
+ConfirmedProducer::ConfirmedProducer(const KafkaOptions& options, MissingTopic missing)
+    : options_(with_large_messages(options)), missing_(missing) {
+  open();
+}
 
 void ConfirmedProducer::open() {
   Conf conf = make_conf(options_);
   set(conf.get(), "enable.idempotence", "true");
   set(conf.get(), "acks", "all");
   set(conf.get(), "linger.ms", "1");
+  if (missing_ == MissingTopic::is_refused) set(conf.get(), "allow.auto.create.topics", "false");
   set(conf.get(), "message.timeout.ms", std::to_string(options_.dead_letter_timeout.count()));
   rd_kafka_conf_set_opaque(conf.get(), this);
   rd_kafka_conf_set_dr_msg_cb(conf.get(), on_report);

@@ -35,6 +35,12 @@ struct OutgoingRecord {
   Headers headers;
 };
 
+/// What happens to a record for a topic that does not exist.
+enum class MissingTopic {
+  may_be_created,  ///< The broker decides (`auto.create.topics.enable`).
+  is_refused,      ///< The record is not published.
+};
+
 /// Publishes records, and waits until the broker has them. The producer is idempotent and waits for all replicas. It
 /// connects at the first record.
 class ConfirmedProducer {
@@ -44,7 +50,7 @@ class ConfirmedProducer {
   /// It uses `brokers`, `properties` and `dead_letter_timeout` of the options. The time-out applies to each record.
   ///
   /// Errors: `Error` invalid_argument for the properties.
-  explicit ConfirmedProducer(const KafkaOptions& options);
+  explicit ConfirmedProducer(const KafkaOptions& options, MissingTopic missing = MissingTopic::may_be_created);
   ConfirmedProducer(const ConfirmedProducer&) = delete;
   ConfirmedProducer& operator=(const ConfirmedProducer&) = delete;
 
@@ -76,6 +82,7 @@ class ConfirmedProducer {
   static void on_report(rd_kafka_t*, const rd_kafka_message_t* message, void* self);
 
   const KafkaOptions options_;
+  const MissingTopic missing_;
   std::uintptr_t first_id_ = 1;  ///< The id of this call's first record. No id is reused, because a report can be late.
   std::size_t waiting_ = 0;      ///< The number of records that wait for a report.
   std::vector<rd_kafka_resp_err_t> codes_;

@@ -6,6 +6,7 @@
 #include <span>
 #include <stdexcept>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -94,6 +95,9 @@ std::vector<PublishResult> publish(ConfirmedProducer& producer, std::span<const 
     return (has_gone && is_away(code)) || producer.cause_of(code) != code;
   };
   if (!codes.empty() && std::ranges::all_of(codes, is_unanswered)) {
+    if (std::is_same_v<Message, Republication>) {
+      throw_if_refused(producer.cause_of(codes.front()), "publishing dead letters again");
+    }
     throw std::runtime_error("Kafka: the broker confirms no message: " + describe(producer.cause_of(codes.front())));
   }
   std::vector<PublishResult> results;
@@ -140,7 +144,7 @@ Publisher kafka_publisher(const KafkaPublisherOptions& options) {
 Republisher kafka_republisher(const KafkaPublisherOptions& options) {
   const KafkaOptions same = kafka::consumer_options(options);
   kafka::check(same);
-  const auto producer = std::make_shared<kafka::ConfirmedProducer>(same);
+  const auto producer = std::make_shared<kafka::ConfirmedProducer>(same, kafka::MissingTopic::is_refused);
   return [producer](std::span<const Republication> messages) { return kafka::publish(*producer, messages); };
 }
 

@@ -308,7 +308,9 @@ void RabbitMqSource::sleep(milliseconds wait) {
 }
 
 SourceStatus RabbitMqSource::status() {
-  return {.name = name_, .connected = is_consuming_, .lag = queue_length_.get(), .reconnects = reconnects_};
+  SourceStatus status{.name = name_, .connected = is_consuming_, .lag = queue_length_.get(), .reconnects = reconnects_};
+  if (tags_.size() >= options_.prefetch) status.at_end = false;  // the broker gives no more
+  return status;
 }
 
 void RabbitMqSource::close() noexcept {

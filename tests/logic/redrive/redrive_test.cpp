@@ -135,7 +135,8 @@ TEST_CASE("a dead letter that cannot be published again is left, with the reason
   CHECK(summary.why.size() == 9);
   CHECK(dead.letters.acknowledged() == 1);
   CHECK(dead.left["foreign"] == "it does not say which consumer could not consume it; name the consumer");
-  CHECK(dead.left["elsewhere"] == "nothing is recorded for its consumer in this database");
+  CHECK(dead.left["elsewhere"] ==
+        "nothing is recorded for its consumer in this database; name the consumer, if it is right");
   CHECK(dead.left["no place"] == "it does not say where it came from; name the topic or queue to publish to");
   CHECK(dead.left["conflict"] == "its key is known with another content; ask for the reason conflict to publish it");
   CHECK(dead.left["without headers"] == "its own headers are missing, because they did not fit into the dead letter");
@@ -181,11 +182,68 @@ TEST_CASE("the options select dead letters, and say what is missing in the other
     CHECK(dead.destinations == std::vector<std::string>(3, "other"));
     CHECK(dead.state_of("d").empty());
   }
+  SUBCASE("a dead letter without headers, whose key is not found") {
+    (void)dead.run({.consumer = "svc", .to = "orders"});
+    CHECK(dead.left[""] == "it does not say its key; say where the key is");
+    const MessageOf throws = [](const Incoming&) -> Message { throw std::runtime_error("no key"); };
+    (void)dead.run({.consumer = "svc", .to = "orders", .message_of = throws});
+    CHECK(dead.published == std::vector<std::string>{"a", "b"});
+  }
   SUBCASE("at most so many") {
     const RedriveSummary summary = dead.run({.max = 1});
     CHECK(summary.end == RedriveEnd::limit);
     CHECK(dead.published == std::vector<std::string>{"a"});
   }
+}
+
+TEST_CASE("dead letters with a key or a consumer that no database takes do not stop the others") {
+  DeadLetters dead;
+  dead.letters.publish(0, {.body = "long", .headers = DeadLetters::headers(std::string(300, 'k'))});
+  dead.letters.publish(0, {.body = "other", .headers = DeadLetters::headers("k", {{"txinbox-consumer", "a\xff"}})});
+  dead.letters.publish(0,
+                       {.body = "unreadable", .headers = DeadLetters::headers("", {{"txinbox-reason", "unreadable"}})});
+  dead.add("good");
+  const RedriveSummary summary = dead.run();
+  CHECK(dead.published == std::vector<std::string>{"unreadable", "good"});
+  CHECK(summary.why == std::map<std::string, std::size_t>{{"its consumer or its key is not valid", 2}});
+}
+
+TEST_CASE("a consumer for which nothing is recorded must be named") {
+  DeadLetters dead;
+  dead.letters.publish(0, {.body = "a", .headers = DeadLetters::headers("a")});
+  CHECK(dead.run().left == 1);
+  CHECK(dead.run({.consumer = "svc"}).redriven == 1);
+}
+
+/// A source that reports while it closes, as those of Kafka and RocketMQ do.
+class ReportingSource : public MemorySource {
+ public:
+  using MemorySource::MemorySource;
+  void close() noexcept override {
+    report(SourceEventType::warning, "closing");
+    MemorySource::close();
+  }
+};
+
+TEST_CASE("an error that ends redrive closes the source, and the source does not call it any more") {
+  DeadLetters dead;
+  dead.add("a");
+  ReportingSource source(dead.letters);
+  int events = 0;
+  const Republisher refused = [](std::span<const Republication>) -> std::vector<PublishResult> {
+    throw Error(ErrorCode::access_refused, "no right");
+  };
+  const auto call = [&] {
+    (void)redrive(source, refused, dead.pool, {.observer = [&](const RedriveEvent& event) {
+                    if (event.type == RedriveEventType::source) ++events;
+                  }});
+  };
+  CHECK(thrown_by(call) == "access_refused");
+  CHECK(source.is_closed());
+  CHECK(events == 1);
+  source.close();
+  CHECK(events == 1);
+  CHECK(dead.letters.acknowledged() == 0);
 }
 
 TEST_CASE("a dry run changes nothing") {
@@ -266,6 +324,9 @@ TEST_CASE("redrive stops after the present dead letters, and gives back what the
     const RedriveSummary summary = dead.run({.reason = "rejected", .max_left = 2});
     CHECK(summary.end == RedriveEnd::too_many_left);
     CHECK(summary.left == 2);
+    const RedriveSummary dry = dead.run({.max_left = 3, .dry_run = true});
+    CHECK(dry.end == RedriveEnd::too_many_left);
+    CHECK(dry.redriven == 3);
   }
 }
 

@@ -134,8 +134,9 @@ KafkaPublisherOptions kafka_publisher_options_from_url(std::string_view url);
 Publisher kafka_publisher(const KafkaPublisherOptions& options);
 
 /// A republisher for `redrive`, on librdkafka. It publishes a record of a Kafka source to the topic
-/// `Republication::destination`, with its key, its body and its headers. A tombstone stays one. Which messages are
-/// confirmed, and what it throws, is as for `kafka_publisher`.
+/// `Republication::destination`, with its key, its body and its headers. A tombstone stays one. It creates no topic.
+/// Which messages are confirmed, and what it throws, is as for `kafka_publisher`. If a right is missing for all topics,
+/// it throws `Error` access_refused.
 ///
 /// @errors   `Error` invalid_argument for the options.
 /// @blocking as `kafka_publisher`.
