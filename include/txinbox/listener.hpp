@@ -81,6 +81,8 @@ enum class RunEventType {
   tripped,             ///< The handler has failed for many keys in a row: `RunOptions::breaker`. After `backoff`, one
                        ///< message at a time shows whether the handler works again.
   resumed,             ///< After tripped: the handler has consumed a message, or `run` ends.
+  paused,              ///< `pause_consumer` has paused the consumer. Nothing begins.
+  unpaused,            ///< After paused: `resume_consumer` was called, the pause is over, or `run` ends.
 };
 
 /// The name of the enumerator, such as "settled".

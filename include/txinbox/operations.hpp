@@ -25,7 +25,11 @@ struct ConsumerPause {
   std::string actor;                       ///< Who has paused it.
 };
 
-/// Records that a consumer is paused. If it is paused already, the new times, actor and reason replace the old ones.
+/// Pauses a consumer. If it is paused already, the new times, actor and reason replace the old ones.
+///
+/// `run` asks the database once a second, in every process. It then finishes the messages that run, begins no others,
+/// and polls no more. It asks before the first message, too, so a restart does not end the pause. It goes on if the
+/// user of the service may not read `txinbox_pause`. A call of `consume` ignores the pause.
 ///
 /// The consumer need not be known: it can be paused before it consumes its first message.
 ///

@@ -12,6 +12,7 @@
 #include "consume/consumer_policy.hpp"
 #include "consume/duplicate_counter.hpp"
 #include "consume/keys_in_flight.hpp"
+#include "consume/pause_check.hpp"
 #include "consume/recent_key_cache.hpp"
 #include "pool/session_provider.hpp"
 #include "transaction/recovery_backlog.hpp"
@@ -27,12 +28,16 @@ struct ConsumerContext : ConsumerPolicy {
   DuplicateCounter duplicates;
   KeysInFlight in_flight;  ///< Used with `claim_wait`.
   RecoveryBacklog backlog;
+  PauseCheck pause;
 
   /// Errors: as `TxConsumer`'s constructors.
   ConsumerContext(SessionProvider source, std::string consumer, ConsumerOptions options);
 
   /// The number of lost connections of the pool, for the cache of recent keys. 0 if there is no cache.
   std::uint64_t losses() { return recent.enabled() ? source.lost_connections() : 0; }
+
+  /// As `PauseCheck::is_paused`.
+  bool is_paused() { return pause.is_paused(source, consumer, options.stop); }
 
   /// Whether the source can give a usable session for another run after this error.
   bool can_go_on_after(const Failure&) const noexcept;

@@ -81,6 +81,8 @@ bool TxConsumerAccess::counts(const TxConsumer& consumer, const std::exception_p
   return consumer.impl_->counts(Failure(error), Counting::at_once);
 }
 
+bool TxConsumerAccess::is_paused(TxConsumer& consumer) { return consumer.impl_->is_paused(); }
+
 bool TxConsumerAccess::has_undecided_claims(const TxConsumer& consumer) noexcept {
   return consumer.impl_->backlog.has_due();
 }

@@ -24,6 +24,9 @@ struct TxConsumerAccess {
   /// Whether the consumer counts this error of a handler as a failure of its message.
   static bool counts(const TxConsumer&, const std::exception_ptr& error);
 
+  /// As `PauseCheck::is_paused`.
+  static bool is_paused(TxConsumer&);
+
   /// Whether an earlier call has left claims of which it is not known whether they are committed.
   static bool has_undecided_claims(const TxConsumer&) noexcept;
 

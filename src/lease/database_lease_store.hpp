@@ -28,6 +28,7 @@ class DatabaseLeaseStore final : public LeaseProvider {
   std::unique_ptr<LeaseCall> begin(const Message&, const ContentHash&,
                                    const std::function<void(Event)>& notify) override;
   void count_duplicate(const Result&) noexcept override;
+  bool is_paused() override { return context_.is_paused(); }
   const void* identity() const noexcept override { return context_.source.identity(); }
 
  private:

@@ -85,6 +85,9 @@ class LeaseProvider {
   /// Counts the result for `status` if it is a duplicate. It ignores errors.
   virtual void count_duplicate(const Result&) noexcept {}
 
+  /// As `PauseCheck::is_paused`.
+  virtual bool is_paused() { return false; }
+
   /// Identifies the place where the leases are kept, for the check against nested calls.
   virtual const void* identity() const noexcept = 0;
 

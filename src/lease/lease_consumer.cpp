@@ -75,6 +75,7 @@ class LeaseConsumer::Impl {
     return leases_->policy().counts(detail::Failure(error), detail::Counting::at_once);
   }
 
+  bool is_paused() { return leases_->is_paused(); }
   std::string_view name() const noexcept { return leases_->policy().consumer; }
   const ConsumerOptions& options() const noexcept { return leases_->policy().options; }
   const LeaseTerms& terms() const noexcept { return terms_; }
@@ -116,6 +117,8 @@ Result detail::LeaseConsumerAccess::consume(LeaseConsumer& consumer, const Messa
                                             const LeaseHandler& handler, Counting counting) {
   return consumer.impl_->consume(message, handler, counting);
 }
+
+bool detail::LeaseConsumerAccess::is_paused(LeaseConsumer& consumer) { return consumer.impl_->is_paused(); }
 
 bool detail::LeaseConsumerAccess::counts(const LeaseConsumer& consumer, const std::exception_ptr& error) {
   return consumer.impl_->counts(error);

@@ -18,6 +18,9 @@ struct LeaseConsumerAccess {
 
   /// Whether the consumer counts this error of a handler as a failure of its message.
   static bool counts(const LeaseConsumer&, const std::exception_ptr& error);
+
+  /// As `PauseCheck::is_paused`. A consumer with leases outside of the database is never paused.
+  static bool is_paused(LeaseConsumer&);
 };
 
 }  // namespace detail

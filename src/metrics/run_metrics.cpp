@@ -39,6 +39,10 @@ void RunMetrics::count(const RunEvent& event) {
     case RunEventType::resumed:
       counts.is_tripped = false;
       break;
+    case RunEventType::paused:
+    case RunEventType::unpaused:
+      counts.is_paused = event.type == RunEventType::paused;
+      break;
   }
 }
 
@@ -74,6 +78,8 @@ void RunMetrics::write(MetricsText& text) const {
           &Counts::trips);
   write_all(text, "txinbox_source_tripped", "gauge", "1: run waits until the handler works again.",
             [](const Counts& counts) { return std::optional<std::uint64_t>(counts.is_tripped ? 1 : 0); });
+  write_all(text, "txinbox_source_paused", "gauge", "1: an operator has paused the consumer.",
+            [](const Counts& counts) { return std::optional<std::uint64_t>(counts.is_paused ? 1 : 0); });
   write_dead_letters(text);
   gauge("txinbox_source_connected", "1: there is a connection to the broker.",
         [](const SourceStatus& status) { return status.connected ? 1 : 0; });

@@ -34,6 +34,7 @@ class RunMetrics {
     std::uint64_t outages = 0;
     std::uint64_t trips = 0;
     bool is_tripped = false;
+    bool is_paused = false;
     std::uint64_t dead_letter_failures = 0;
     ByName<std::uint64_t> dead_letters = {};  ///< How many dead letters each reason has.
     std::optional<SourceStatus> status = {};

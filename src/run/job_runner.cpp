@@ -97,6 +97,7 @@ bool has_order(const Job& job) {
 }  // namespace
 
 JobResult JobRunner::run(const Job& job) const {
+  if (is_paused()) return {.is_paused = true};
   for (Entry& first = *job.front(); !first.uncounted.empty(); first.uncounted.erase(first.uncounted.begin())) {
     if (auto result = count_failure(first.message, first.uncounted.front())) return {.results = {std::move(*result)}};
   }
@@ -110,6 +111,10 @@ JobResult JobRunner::run(const Job& job) const {
 }
 
 bool TxJobRunner::counts(const std::exception_ptr& error) const { return TxConsumerAccess::counts(consumer_, error); }
+
+bool TxJobRunner::is_paused() const { return TxConsumerAccess::is_paused(consumer_); }
+
+bool LeaseJobRunner::is_paused() const { return LeaseConsumerAccess::is_paused(consumer_); }
 
 bool TxJobRunner::has_left_over() const noexcept { return TxConsumerAccess::has_undecided_claims(consumer_); }
 

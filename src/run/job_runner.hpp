@@ -36,8 +36,13 @@ class JobRunner {
   /// How many failures park a message. 0: they never do.
   virtual int max_attempts() const = 0;
 
-  /// Runs the handler. First it counts the failures of earlier attempts that are not counted yet. The results contain
-  /// the exceptions that handlers throw, or `HandlerError`s.
+  /// Whether an operator has paused the consumer. It asks the database at most once a second.
+  ///
+  /// Errors: those of the database that can pass.
+  virtual bool is_paused() const = 0;
+
+  /// Runs the handler. First it asks whether the consumer is paused, and counts the failures of earlier attempts that
+  /// are not counted yet. The results contain the exceptions that handlers throw, or `HandlerError`s.
   JobResult run(const Job& job) const;
 
   /// Whether the consumer has something left to do for earlier jobs. A worker without a job then calls `tidy_up`, once
@@ -63,6 +68,7 @@ class TxJobRunner : public JobRunner {
   std::string_view consumer() const override { return consumer_.name(); }
   std::size_t job_size() const override { return batch_; }
   int max_attempts() const override { return consumer_.options().max_attempts; }
+  bool is_paused() const override;
   bool has_left_over() const noexcept override;
   void tidy_up() const noexcept override;
 
@@ -84,6 +90,7 @@ class LeaseJobRunner : public JobRunner {
   std::string_view consumer() const override { return consumer_.name(); }
   std::size_t job_size() const override { return 1; }
   int max_attempts() const override { return consumer_.options().max_attempts; }
+  bool is_paused() const override;
 
  private:
   bool counts(const std::exception_ptr& error) const override;

@@ -123,6 +123,7 @@ void Loop::work() {
     const std::optional<Job> job = scheduler_.take_job([this] { return runner_.has_left_over(); });
     if (!job) {
       runner_.tidy_up();
+      end_pause_if_over();
       continue;
     }
     if (job->empty()) break;
@@ -137,6 +138,17 @@ void Loop::work() {
   }
   if (runner_.has_left_over()) runner_.tidy_up();
   --working_;
+  source_.wake();
+}
+
+void Loop::end_pause_if_over() noexcept {
+  try {
+    if (!scheduler_.call(&Scheduler::is_paused) || runner_.is_paused()) return;
+    scheduler_.call(&Scheduler::unpause);
+  } catch (...) {  // it asks again in a second
+    return;
+  }
+  scheduler_.wake_workers();
   source_.wake();
 }
 

@@ -31,6 +31,7 @@ class Loop {
 
   void work_until_end();
   void work();
+  void end_pause_if_over() noexcept;
   void iterate(bool may_poll);
   void end_if_idle(bool polled_nothing);
   std::chrono::milliseconds time_to_wait();

@@ -61,6 +61,7 @@ Scheduler::Scheduler(const RunOptions& options, std::size_t job_size, int max_at
 
 Scheduler::Next Scheduler::next(Time now) {
   if (has_ended_) return End{};
+  if (is_paused_) return Wait{};
   if (now < outages_.blocked_until()) return Wait{outages_.blocked_until()};
   if (breaker_.must_trip()) return Wait{};  // one of the jobs that run may consume a message
   if (breaker_.is_tripped()) {
@@ -177,7 +178,10 @@ void Scheduler::insert(Entry& entry) {
 
 void Scheduler::finished(const Job& job, JobResult result, Time now) {
   --running_;
-  if (result.error) {
+  if (result.is_paused) {
+    for (const EntryPtr& entry : job) entry->state = Entry::State::waiting;
+    if (!std::exchange(is_paused_, true)) occurrences_.push_back({.type = RunEventType::paused});
+  } else if (result.error) {
     for (const EntryPtr& entry : job) entry->state = Entry::State::waiting;
     nothing_ran(result.error);
     if (!has_ended_) outage(job, result.error, now);
@@ -191,6 +195,10 @@ void Scheduler::finished(const Job& job, JobResult result, Time now) {
   count(breaker_.take_decided(), now);
   forgive(breaker_.take_forgiven(), now);
   if (breaker_.must_trip() && running_ == 0 && !has_ended_) trip(now);
+}
+
+void Scheduler::unpause() {
+  if (std::exchange(is_paused_, false)) occurrences_.push_back({.type = RunEventType::unpaused});
 }
 
 /// Returns the messages that run again to their sequences, and the sequences to the queue.

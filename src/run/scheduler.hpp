@@ -39,10 +39,12 @@ struct Occurrence {
   std::chrono::milliseconds backoff{0};
 };
 
-/// How the messages of one job ended. If `error` is set, none of them ran, and `results` is empty.
+/// How the messages of one job ended. If `error` is set, or the consumer is paused, none of them ran, and `results` is
+/// empty.
 struct JobResult {
   std::vector<Result> results = {};
   std::exception_ptr error = {};
+  bool is_paused = false;  ///< An operator has paused the consumer.
 };
 
 /// The messages that the broker has taken back.
@@ -95,6 +97,10 @@ class Scheduler {
   /// Takes back a job that a worker has run, and its results.
   void finished(const Job& job, JobResult result, Time now);
 
+  /// Whether nothing begins until `unpause`, because an operator has paused the consumer.
+  bool is_paused() const noexcept { return is_paused_; }
+  void unpause();
+
   /// Adds a message that has to run.
   void add(Incoming incoming, Message message, Time now);
 
@@ -102,7 +108,7 @@ class Scheduler {
   void add_dead_letter(Incoming incoming, std::string_view reason, std::exception_ptr error, Time now);
 
   /// How many more messages may be polled.
-  std::size_t room() const { return room_.left(lanes_.paused()); }
+  std::size_t room() const { return is_paused_ ? 0 : room_.left(lanes_.paused()); }
 
   /// Whether no message is held.
   bool is_empty() const noexcept { return held_.empty(); }
@@ -179,7 +185,8 @@ class Scheduler {
 
   std::uint64_t held_so_far_ = 0;  ///< It numbers the messages.
   std::size_t running_ = 0;        ///< How many jobs workers have.
-  bool has_put_back_ = false;      ///< Since the last `take_put_back`, messages that were set aside can run again.
+  bool is_paused_ = false;
+  bool has_put_back_ = false;  ///< Since the last `take_put_back`, messages that were set aside can run again.
 
   bool has_ended_ = false;
   std::exception_ptr error_;

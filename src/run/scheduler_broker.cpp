@@ -136,6 +136,7 @@ std::optional<Scheduler::Time> Scheduler::next_due(Time now) const {
 void Scheduler::end(std::exception_ptr error) {
   std::erase_if(dead_letters_, [](const auto& letter) { return letter.second->letter_failed; });
   if (!has_ended_ && breaker_.is_tripped()) occurrences_.push_back({.type = RunEventType::resumed});
+  unpause();
   has_ended_ = true;
   if (!error_) error_ = std::move(error);
 }

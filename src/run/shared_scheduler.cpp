@@ -19,7 +19,7 @@ std::optional<Job> SharedScheduler::take_job(const std::function<bool()>& has_ot
     const auto* const wait = std::get_if<Scheduler::Wait>(&next);
     if (wait == nullptr) return Job();
     std::optional<Scheduler::Time> until = wait->until;
-    if (has_other_work()) {
+    if (scheduler_.is_paused() || has_other_work()) {
       if (now >= pause_ends) return std::nullopt;
       until = until ? std::min(*until, pause_ends) : pause_ends;
     }

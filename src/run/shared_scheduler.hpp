@@ -37,7 +37,7 @@ class SharedScheduler {
   void wake_workers() { has_changed_.notify_all(); }
 
   /// Waits for messages. Returns an empty job when no more jobs begin. Returns none after a second without a job, if
-  /// then `has_other_work` is true.
+  /// then the consumer is paused or `has_other_work` is true.
   ///
   /// @blocking until there is a job, other work, or the end.
   std::optional<Job> take_job(const std::function<bool()>& has_other_work);

@@ -30,6 +30,13 @@ bool PauseTable::remove(std::string_view consumer) const {
                                       sql.text(consumer), is_paused(sql))) > 0;
 }
 
+bool PauseTable::contains(std::string_view consumer) const {
+  const backend::Dialect& sql = session_.dialect();
+  const std::string text = fmt::format("SELECT 1 FROM {} WHERE consumer = {} AND {}", sql.table(backend::pause_table),
+                                       sql.text(consumer), is_paused(sql));
+  return !session_.read(text, 1).empty();
+}
+
 }  // namespace detail
 TXINBOX_NAMESPACE_END
 }  // namespace txinbox

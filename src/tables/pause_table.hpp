@@ -16,7 +16,7 @@ namespace detail {
 /// Returns the condition for a pause that has not ended.
 std::string is_paused(const backend::Dialect&);
 
-/// Statements on the table of pauses, in the open transaction.
+/// Statements on the table of pauses. The changes are in the open transaction.
 class PauseTable {
  public:
   explicit PauseTable(backend::Session& session) : session_(session) {}
@@ -26,6 +26,9 @@ class PauseTable {
 
   /// Removes the consumer's pause. Returns whether there was one that had not ended.
   bool remove(std::string_view consumer) const;
+
+  /// Whether the consumer has a pause that has not ended.
+  bool contains(std::string_view consumer) const;
 
  private:
   backend::Session& session_;

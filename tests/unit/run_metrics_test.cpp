@@ -29,6 +29,7 @@ TEST_CASE("the metrics of run count what happens at the broker") {
   metrics.on_run_event(event(RunEventType::unavailable));
   metrics.on_run_event(event(RunEventType::dead_letter_failed));
   metrics.on_run_event(event(RunEventType::tripped));
+  metrics.on_run_event(event(RunEventType::paused));
   RunEvent letter = event(RunEventType::dead_letter);
   letter.reason = "parked";
   metrics.on_run_event(letter);
@@ -42,6 +43,7 @@ TEST_CASE("the metrics of run count what happens at the broker") {
     CHECK(text.value("txinbox_source_dead_letter_failures_total", orders) == 1);
     CHECK(text.value("txinbox_source_trips_total", orders) == 1);
     CHECK(text.value("txinbox_source_tripped", orders) == 1);
+    CHECK(text.value("txinbox_source_paused", orders) == 1);
     auto parked = orders;
     parked["reason"] = "parked";
     CHECK(text.value("txinbox_source_dead_letters_total", parked) == 2);
@@ -52,6 +54,8 @@ TEST_CASE("the metrics of run count what happens at the broker") {
   told.status = &status;
   metrics.on_run_event(told);
   metrics.on_run_event(event(RunEventType::resumed));
+  metrics.on_run_event(event(RunEventType::unpaused));
+  CHECK(PrometheusText(metrics.text()).value("txinbox_source_paused", orders) == 0);
   CHECK(PrometheusText(metrics.text()).value("txinbox_source_tripped", orders) == 0);
   const PrometheusText text(metrics.text());
   CHECK(text.value("txinbox_source_connected", orders) == 1);

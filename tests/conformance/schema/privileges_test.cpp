@@ -3,6 +3,7 @@
 #include <atomic>
 #include <chrono>
 #include <stdexcept>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -12,8 +13,10 @@
 
 #include "support/capabilities.hpp"
 #include "support/eventually.hpp"
+#include "support/memory_broker.hpp"
 #include "support/old_rows.hpp"
 #include "support/recording_publisher.hpp"
+#include "support/run_kit.hpp"
 #include "support/schema_tools.hpp"
 #include "support/test_user.hpp"
 
@@ -134,6 +137,33 @@ TEST_CASE("the documented privileges are enough to pause and resume a consumer, 
     user.grant(privilege);
   }
   CHECK(pause_and_resume());
+}
+
+TEST_CASE("run obeys a pause if its user may read the table, and goes on otherwise" * doctest::skip(!has_users())) {
+  const TestDatabase db;
+  const User user(db);
+  grant_service(user, db);
+  {
+    Pool admin = db.pool(1);
+    pause_consumer(admin.acquire().session(), "svc", {.actor = "ann", .reason = "r"}, std::chrono::hours(1));
+  }
+  const auto consumed = [&] {
+    Pool pool = user.pool();
+    TxConsumer consumer(pool, "svc");
+    MemoryBroker broker(0);
+    broker.publish("a");
+    MemorySource source(broker);
+    std::stop_source stop;
+    RunOptions options = until_idle();
+    options.stop = stop.get_token();
+    options.listeners.push_back(on_event([&](const RunEvent& event) {
+      if (event.type == RunEventType::paused) stop.request_stop();
+    }));
+    return run(source, consumer, body_is_key, nothing, options).consumed;
+  };
+  CHECK(consumed() == 1);
+  user.grant("select on " + schema_of(db) + ".txinbox_pause");
+  CHECK(consumed() == 0);
 }
 
 TEST_CASE("the documented privileges are enough for the outbox and the relay, and are necessary" *

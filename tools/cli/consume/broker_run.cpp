@@ -166,6 +166,12 @@ void BrokerRun::observe(const RunEvent& event) {
     case RunEventType::resumed:
       progress_.message("a message was consumed again, so all of them run");
       break;
+    case RunEventType::paused:
+      progress_.message("an operator has paused the consumer; txinbox status says who and why");
+      break;
+    case RunEventType::unpaused:
+      progress_.message("the consumer is not paused any more");
+      break;
   }
   progress_.draw(fmt::format("{} messages{}", grouped(settled_), lag_));
 }
