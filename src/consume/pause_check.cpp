@@ -21,10 +21,12 @@ namespace {
 bool finds_table(backend::Session& session) {
   constexpr std::array tables{backend::pause_table};
   const backend::ConnectionPtr& connection = session.connection_ptr();
+  const OutsideTransaction outside(connection);
   try {
     schema_of_tables(*connection->database().catalog(connection), tables);
     return true;
-  } catch (const Error&) {
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::schema_missing) throw;
     return false;
   }
 }

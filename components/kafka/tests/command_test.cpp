@@ -7,8 +7,8 @@
 
 #include <doctest/doctest.h>
 
+#include "brokers/bad_deployment_tests.hpp"
 #include "brokers/command_tests.hpp"
-#include "brokers/redrive_tests.hpp"
 #include "kafka_broker.hpp"
 
 namespace txinbox::test {
@@ -116,6 +116,11 @@ TEST_CASE("the command names a missing topic, and consumes nothing") {
                           t.db.url());
   CHECK(ended.status == 3);
   CHECK(ended.err.find("topic missing") != std::string::npos);
+}
+
+TEST_CASE("Kafka: the breaker keeps the messages of a bad deployment from becoming dead letters") {
+  KafkaBroker broker;
+  breaker_keeps_messages(broker, "breaker");
 }
 
 TEST_CASE("Kafka: after a bad deployment, redrive publishes all dead letters again, although it is killed") {

@@ -7,9 +7,9 @@
 #include <doctest/doctest.h>
 #include <txinbox/rabbitmq.hpp>
 
+#include "brokers/bad_deployment_tests.hpp"
 #include "brokers/command_tests.hpp"
 #include "brokers/join_and_leave.hpp"
-#include "brokers/redrive_tests.hpp"
 #include "rabbitmq_broker.hpp"
 
 namespace txinbox::test {
@@ -113,6 +113,11 @@ TEST_CASE("the command names a missing queue, and does not print the password") 
   const std::string refused = error_of("amqp://guest@" + broker_address() + "/%2F/missing");
   CHECK(refused.find("password") != std::string::npos);
   CHECK(refused.find("hunter2") == std::string::npos);
+}
+
+TEST_CASE("RabbitMQ: the breaker keeps the messages of a bad deployment from becoming dead letters") {
+  RabbitMqBroker broker;
+  breaker_keeps_messages(broker, "breaker");
 }
 
 TEST_CASE("RabbitMQ: after a bad deployment, redrive publishes all dead letters again, although it is killed") {

@@ -2,9 +2,9 @@
 
 #include <doctest/doctest.h>
 
+#include "brokers/bad_deployment_tests.hpp"
 #include "brokers/command_tests.hpp"
 #include "brokers/join_and_leave.hpp"
-#include "brokers/redrive_tests.hpp"
 #include "rocketmq_broker.hpp"
 
 namespace txinbox::test {
@@ -83,6 +83,11 @@ TEST_CASE("the command names a missing topic, and says that RocketMQ has its own
   const Ended refused = run(Orders::arguments({"--from", url, "--dead-letters", "dead"}), t.db.url());
   CHECK(refused.status == 2);
   CHECK(refused.err.find("--dead-letters") != std::string::npos);
+}
+
+TEST_CASE("RocketMQ: the breaker keeps the messages of a bad deployment from becoming dead letters") {
+  RocketMqBroker broker;
+  breaker_keeps_messages(broker, "breaker");
 }
 
 TEST_CASE("RocketMQ: after a bad deployment, redrive publishes all dead letters again, although it is killed") {

@@ -8,7 +8,10 @@
 #include <soci/soci.h>
 #include <txinbox/txinbox.hpp>
 
+#include "support/capabilities.hpp"
 #include "support/effects.hpp"
+#include "support/memory_broker.hpp"
+#include "support/run_kit.hpp"
 #include "support/schema_tools.hpp"
 #include "support/sql_time.hpp"
 
@@ -206,6 +209,32 @@ TEST_CASE("before the migration V3, consumers work, and a pause says what to do"
   CHECK(findings_about(*db.session(), "txinbox_schema").empty());
   pause_consumer(*db.session(), "svc", {.actor = "ann", .reason = "r"});
   CHECK(paused(db) == Names{"svc"});
+}
+
+// On MySQL, a query on a session with autocommit off begins a transaction. A delivery would refuse that session.
+TEST_CASE("run asks for a pause on the service's own session, and leaves no transaction open") {
+  const EffectDatabase db;
+  const auto own = db.session();
+  const bool without_autocommit = has_autocommit_setting();
+  if (without_autocommit) *own << "set autocommit = 0";
+  TxConsumer consumer(*own, "svc");
+  MemoryBroker broker(0);
+  for (const char* key : {"a", "b"}) broker.publish(key);
+  MemorySource source(broker);
+  int expected = 0;
+  SUBCASE("it is paused") {
+    pause_consumer(*db.session(), "svc", {.actor = "ann", .reason = "r"}, 1s);
+    expected = 1;
+  }
+  SUBCASE("there is no table of pauses") { db.run("drop table txinbox_pause"); }
+  int pauses = 0;
+  RunOptions options = until_idle();
+  options.listeners.push_back(on_event([&](const RunEvent& event) {
+    if (event.type == RunEventType::paused) ++pauses;
+  }));
+  CHECK(run(source, consumer, body_is_key, add_effect, options).consumed == 2);
+  CHECK(pauses == expected);
+  CHECK(db.effects() == 2);
 }
 
 }  // namespace

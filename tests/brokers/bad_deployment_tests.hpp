@@ -1,7 +1,7 @@
 #pragma once
 
-// Tests of `txinbox redrive` that must pass on every broker. The tests of each component include this file and call
-// these functions.
+// Tests of the breaker and of `txinbox redrive` that must pass on every broker. The tests of each component include
+// this file and call these functions.
 
 #include <algorithm>
 #include <chrono>
@@ -18,17 +18,46 @@
 
 namespace txinbox::test {
 
+/// The words with SQL that fails for every message.
+inline Command::Arguments with_bad_sql(Command::Arguments words) {
+  const auto sql = std::ranges::find(words, "--sql");
+  *(sql + 1) = "insert into t_order(no, sku, qty) values (:no, null, :qty)";
+  return words;
+}
+
+/// The breaker trips, and the program is replaced by a repaired one. No message becomes a dead letter, and nobody has
+/// to do anything else.
+inline void breaker_keeps_messages(BrokerUnderTest& broker, const std::string& name) {
+  const int keys = std::min(kills(3), 20) * 100;
+  OrdersFromBroker t(broker, name);
+  t.publish(0, keys);
+  Command bad(with_bad_sql(t.arguments({"--max-attempts", "3", "--workers", "2", "--batch", "10"})), t.db.url());
+  REQUIRE(bad.printed("the SQL fails for all messages"));
+  bad.signal(SIGTERM);
+  const Ended ended = bad.wait();
+  CHECK_MESSAGE(ended.status == 4, ended.err);
+  CHECK_MESSAGE(ended.last_line().find("dead letters 0,") != std::string::npos, ended.last_line());
+  const auto counted = t.db.number("select coalesce(sum(attempts), 0) from txinbox_failed_message");
+  CHECK(counted <= 20 + 2 * 10);
+  CHECK(t.db.number("select count(*) from txinbox_consumed_message") == 0);
+  const Ended repaired = t.consume_rest({"--max-attempts", "3", "--workers", "2"});
+  CHECK_MESSAGE(repaired.status == 0, repaired.err);
+  count(keys, "keys");
+  count(t.orders(), "effects");
+  count(counted, "failures counted");
+  CHECK(t.orders() == keys);
+  CHECK(t.taken() == keys);
+}
+
 /// A deployment whose SQL fails for every message, and which has no breaker. All messages become dead letters.
 class AfterBadDeployment : public OrdersFromBroker {
  public:
   AfterBadDeployment(BrokerUnderTest& broker, const std::string& name, int keys)
       : OrdersFromBroker(broker, name), broker_(broker), name_(name) {
     publish(0, keys);
-    Command::Arguments words =
+    const Command::Arguments words =
         arguments({"--idle-exit", broker.idle_exit(), "--max-attempts", "1", "--breaker", "0", "--workers", "4"});
-    const auto sql = std::ranges::find(words, "--sql");
-    *(sql + 1) = "insert into t_order(no, sku, qty) values (:no, null, :qty)";
-    const Ended ended = run(words, db.url());
+    const Ended ended = run(with_bad_sql(words), db.url());
     CHECK_MESSAGE(ended.status == 1, ended.err);
     CHECK(orders() == 0);
     CHECK(parked() == keys);
