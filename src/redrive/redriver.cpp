@@ -45,7 +45,7 @@ using namespace std::chrono_literals;
 using std::chrono::milliseconds;
 
 /// The most dead letters that are published with one call. Most of them come twice if the process is killed.
-constexpr std::size_t largest_batch = 100;
+constexpr std::size_t most_at_once = 100;
 constexpr std::size_t most_left_bytes = 512UL * 1024 * 1024;
 constexpr milliseconds poll_time = 200ms;
 constexpr milliseconds pause_after_failure = 500ms;
@@ -132,7 +132,7 @@ void Redriver::work_until_end() {
 /// How many dead letters may be polled.
 std::size_t Redriver::room() const {
   constexpr double batches_in_a_second = 5;
-  std::size_t room = std::min(largest_batch, options_.max_left - held());
+  std::size_t room = std::min(most_at_once, options_.max_left - held());
   if (options_.max != 0) room = std::min(room, options_.max - summary_.redriven);
   if (options_.rate > 0 && options_.rate / batches_in_a_second < static_cast<double>(room)) {
     room = std::max<std::size_t>(1, static_cast<std::size_t>(options_.rate / batches_in_a_second));

@@ -37,9 +37,9 @@ struct DeadLetters {
                 {"txinbox-consumer", "svc"},
                 {"txinbox-key", key},
                 {"txinbox-source", "orders"}};
-    for (const auto& [name, value] : more) {
-      std::erase_if(all, [&](const auto& each) { return each.first == name; });
-      if (!value.empty()) all.emplace_back(name, value);
+    for (const auto& replaced : more) {
+      std::erase_if(all, [&](const auto& each) { return each.first == replaced.first; });
+      if (!replaced.second.empty()) all.push_back(replaced);
     }
     return all;
   }
