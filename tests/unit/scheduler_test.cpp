@@ -4,10 +4,12 @@
 #include <cstddef>
 #include <random>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include <doctest/doctest.h>
 
+#include "run/scheduler.hpp"
 #include "support/counts.hpp"
 #include "support/scheduler_orders.hpp"
 #include "support/scheduler_world.hpp"
@@ -309,6 +311,29 @@ TEST_CASE("after the end, a dead letter is published once, and not again if the 
   CHECK(publish() == 0);
   CHECK_FALSE(scheduler.is_empty());
   CHECK(scheduler.summary().dead_letters == 0);
+}
+
+TEST_CASE("while the consumer is paused, nothing begins, and no message is polled") {
+  using detail::Scheduler;
+  const RunOptions options = SchedulerWorld::options_of_test();
+  Scheduler scheduler(options, 1, 0, false, 1);
+  const Scheduler::Time now{};
+  scheduler.add({.lane = 0}, {.business_key = "a"}, now);
+  const detail::Job job = std::get<detail::Job>(scheduler.next(now));
+  const std::size_t room = scheduler.room();
+  CHECK(room > 0);
+  scheduler.finished(job, {.is_paused = true}, now);
+  CHECK(scheduler.is_paused());
+  CHECK(scheduler.room() == 0);
+  CHECK(std::holds_alternative<Scheduler::Wait>(scheduler.next(now + 1h)));
+  scheduler.unpause();
+  CHECK(scheduler.room() == room);
+  CHECK(std::holds_alternative<detail::Job>(scheduler.next(now)));
+  const auto occurrences = scheduler.take_occurrences();
+  REQUIRE(occurrences.size() == 2);
+  CHECK(occurrences[0].type == RunEventType::paused);
+  CHECK(occurrences[1].type == RunEventType::unpaused);
+  CHECK(scheduler.summary().retries == 0);
 }
 
 }  // namespace

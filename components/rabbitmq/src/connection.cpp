@@ -88,6 +88,11 @@ amqp_bytes_t bytes_of(std::string_view text) {
   return {.len = text.size(), .bytes = const_cast<char*>(text.data())};  // NOLINT: rabbitmq-c does not change it
 }
 
+std::string_view view_of(const amqp_bytes_t& bytes) {
+  return bytes.bytes == nullptr ? std::string_view()
+                                : std::string_view(static_cast<const char*>(bytes.bytes), bytes.len);
+}
+
 timeval timeval_of(std::chrono::milliseconds time) {
   return {.tv_sec = time.count() / 1000, .tv_usec = time.count() % 1000 * 1000};
 }

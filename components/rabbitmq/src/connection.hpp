@@ -34,6 +34,9 @@ using ConnectionHandle = std::unique_ptr<amqp_connection_state_t_, DestroyConnec
 
 /// The text must outlive the result.
 amqp_bytes_t bytes_of(std::string_view text);
+
+/// The bytes must outlive the result.
+std::string_view view_of(const amqp_bytes_t& bytes);
 timeval timeval_of(std::chrono::milliseconds time);
 
 /// The reason that the broker has sent when it closed a channel or the connection.

@@ -24,11 +24,6 @@ namespace {
 constexpr std::size_t longest_id = 255;
 constexpr std::string_view delivery_count = "x-delivery-count";
 
-std::string_view view_of(const amqp_bytes_t& bytes) {
-  return bytes.bytes == nullptr ? std::string_view()
-                                : std::string_view(static_cast<const char*>(bytes.bytes), bytes.len);
-}
-
 std::span<const amqp_table_entry_t> entries_of(const amqp_basic_properties_t& properties) {
   if ((properties._flags & AMQP_BASIC_HEADERS_FLAG) == 0) return {};
   return {properties.headers.entries, static_cast<std::size_t>(properties.headers.num_entries)};

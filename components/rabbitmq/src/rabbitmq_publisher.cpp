@@ -55,11 +55,6 @@ struct Publication {
 /// They do not move: a message of rabbitmq-c points to the memory of its properties.
 using Publications = std::deque<Publication>;
 
-std::string_view view_of(const amqp_bytes_t& bytes) {
-  return bytes.bytes == nullptr ? std::string_view()
-                                : std::string_view(static_cast<const char*>(bytes.bytes), bytes.len);
-}
-
 /// The property message-id. None if there is none.
 std::optional<std::string_view> id_of(const amqp_basic_properties_t& properties) {
   if ((properties._flags & AMQP_BASIC_MESSAGE_ID_FLAG) == 0) return std::nullopt;
