@@ -259,12 +259,15 @@ TEST_CASE("a dry run changes nothing") {
 }
 
 TEST_CASE("an acknowledgement of a lane never covers a dead letter that is left") {
+  double rate = 0;
+  SUBCASE("all in one batch") {}
+  SUBCASE("each in a batch of its own") { rate = 5; }
   DeadLetters dead(2);
   dead.add("a", {}, 0);
   dead.add("left", {{"txinbox-source", ""}}, 0);
   dead.add("b", {}, 0);
   dead.add("c", {}, 1);
-  (void)dead.run();
+  (void)dead.run({.rate = rate});
   CHECK(dead.published == std::vector<std::string>{"a", "b", "c"});
   CHECK(dead.letters.acknowledged(0) == 1);
   CHECK(dead.letters.acknowledged(1) == 1);
