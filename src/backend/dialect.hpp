@@ -120,24 +120,19 @@ class Dialect {
     return std::string(" ON CONFLICT (").append(key).append(") DO NOTHING");
   }
 
-  /// The end of an INSERT that replaces the row with the same `key`. `number` is a column that the database numbers:
-  /// the row gets a new number. `columns` get the values of the INSERT.
-  virtual std::string replace_existing(std::string_view key, std::string_view number,
-                                       std::span<const std::string_view> columns) const {
-    std::string end = std::string(" ON CONFLICT (").append(key).append(") DO UPDATE SET ");
-    end.append(number).append(" = ").append(new_number(number));
-    for (const std::string_view column : columns) end.append(", ").append(column).append(" = excluded.").append(column);
-    return end;
-  }
-
-  /// The end of an INSERT that updates the row with the same `key`: `columns` get the values of the INSERT. The table
-  /// has no other unique index.
+  /// The end of an INSERT that updates the row with the same `key`: `columns` get the values of the INSERT.
   virtual std::string update_existing(std::string_view key, std::span<const std::string_view> columns) const {
     std::string end = std::string(" ON CONFLICT (").append(key).append(") DO UPDATE SET ");
     for (const std::string_view column : columns) {
       end.append(column == columns.front() ? "" : ", ").append(column).append(" = excluded.").append(column);
     }
     return end;
+  }
+
+  /// As `update_existing`. The column `number`, which the database numbers, also gets a new number.
+  std::string replace_existing(std::string_view key, std::string_view number,
+                               std::span<const std::string_view> columns) const {
+    return update_existing(key, columns).append(", ").append(number).append(" = ").append(new_number(number));
   }
 
   /// The new number in `replace_existing`.

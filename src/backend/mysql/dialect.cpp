@@ -69,16 +69,15 @@ class MysqlDialect final : public Dialect {
   std::string unless_exists(std::string_view /*key*/) const override { return {}; }
 
   // InnoDB never gives a number that a row has. So the conflict is on the other unique index, the one on `key`.
-  std::string replace_existing(std::string_view /*key*/, std::string_view number,
-                               std::span<const std::string_view> columns) const override {
-    std::string end = fmt::format(" ON DUPLICATE KEY UPDATE {0} = VALUES({0})", number);
-    for (const std::string_view column : columns) end += fmt::format(", {0} = VALUES({0})", column);
+  std::string update_existing(std::string_view /*key*/, std::span<const std::string_view> columns) const override {
+    std::string end = " ON DUPLICATE KEY UPDATE ";
+    for (const std::string_view column : columns) {
+      end += fmt::format("{0}{1} = VALUES({1})", column == columns.front() ? "" : ", ", column);
+    }
     return end;
   }
 
-  std::string update_existing(std::string_view /*key*/, std::span<const std::string_view> columns) const override {
-    return replace_existing({}, columns.front(), columns.subspan(1));
-  }
+  std::string new_number(std::string_view column) const override { return fmt::format("VALUES({})", column); }
 
   // With LAST_INSERT_ID, the server reports the number as the insert id. MariaDB has RETURNING, but not for UPDATE.
   // MySQL does not have it.
