@@ -9,35 +9,15 @@
 #include <utility>
 
 #include <txinbox/error.hpp>
-#include <txinbox/failed_messages.hpp>
-#include <txinbox/inspect.hpp>
-#include <txinbox/pool.hpp>
 #include <txinbox/result.hpp>
 #include <txinbox/schema.hpp>
 
 #include "backend/error_class.hpp"
 #include "backend/failure.hpp"
 #include "base/token.hpp"
-#include "types/enum_names.hpp"
 
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
-namespace {
-
-constexpr detail::EnumNames<RedriveEventType, RedriveEventType::source> type_names("redriven", "would_redrive", "left",
-                                                                                   "waiting", "source");
-constexpr detail::EnumNames<RedriveEnd, RedriveEnd::not_at_end> end_names("at_end", "stopped", "limit", "too_many_left",
-                                                                          "unreachable", "not_at_end");
-
-}  // namespace
-
-std::string_view to_string(RedriveEventType type) noexcept { return type_names[type]; }
-std::string_view to_string(RedriveEnd end) noexcept { return end_names[end]; }
-
-RedriveSummary redrive(Source& source, const Republisher& publish, Pool& pool, const RedriveOptions& options) {
-  return detail::Redriver(source, publish, pool, options).run();
-}
-
 namespace detail {
 namespace {
 
@@ -73,6 +53,7 @@ Redriver::Redriver(Source& source, const Republisher& publish, Pool& pool, const
       pool_(pool),
       options_(options),
       redrive_(Token::random().hex()),
+      release_(options),
       idle_exit_(options.idle_exit, Clock::now()) {
   const auto require = [](bool holds, const char* text) {
     if (!holds) throw Error(ErrorCode::invalid_argument, text);
@@ -224,7 +205,7 @@ void Redriver::let_run(Letters& letters) {
 /// Errors: those of the database, unless they concern only this letter.
 void Redriver::let_run(Connection& connection, Letter& letter) {
   try {
-    if (auto why = why_it_cannot_run(connection, letter.info); !why.empty()) return leave(letter, std::move(why));
+    if (auto why = release_.let_run(connection, letter.info); !why.empty()) return leave(letter, std::move(why));
     letter.can_run = true;
   } catch (...) {
     const Failure failure = Failure::current();
@@ -233,35 +214,6 @@ void Redriver::let_run(Connection& connection, Letter& letter) {
     if (!is_locked) throw;
     if (fails_too_long(letter)) leave(letter, "another transaction holds its key");
   }
-}
-
-/// Lets the message run. Returns why it cannot; empty if it can.
-std::string Redriver::why_it_cannot_run(Connection& connection, const DeadLetterInfo& info) {
-  // The database knows nothing about a key that cannot be read, or that is not valid.
-  if (info.business_key.empty()) return {};
-  try {
-    const auto found = find_message(connection, info.consumer, info.business_key);
-    if (!found && options_.consumer.empty() && !is_known(connection, info.consumer)) {
-      return "nothing is recorded for its consumer in this database; name the consumer, if it is right";
-    }
-    if (found && found->state == "torn") return "its message is torn: repair the data, then forget the message";
-    if (found && found->state == "discarded") return "its message is discarded; forget the message to let it run";
-    if (!options_.dry_run) {
-      (void)retry_failed(connection, {.consumer = std::string(info.consumer), .business_key = info.business_key});
-    }
-  } catch (const Error& error) {
-    if (error.code() != ErrorCode::invalid_key) throw;
-    return "its consumer or its key is not valid";
-  }
-  return {};
-}
-
-bool Redriver::is_known(Connection& connection, std::string_view consumer) {
-  auto known = known_consumers_.find(consumer);
-  if (known == known_consumers_.end()) {
-    known = known_consumers_.emplace(consumer, has_consumer(connection, consumer)).first;
-  }
-  return known->second;
 }
 
 void Redriver::publish(const std::vector<Letter*>& letters) {

@@ -12,11 +12,11 @@
 #include <vector>
 
 #include <txinbox/pool.hpp>
-
 #include <txinbox/redrive.hpp>
 #include <txinbox/version.hpp>
 
 #include "redrive/dead_letter_info.hpp"
+#include "redrive/message_release.hpp"
 #include "run/idle_exit.hpp"
 
 namespace txinbox {
@@ -26,9 +26,8 @@ namespace detail {
 /// One call of `redrive`.
 ///
 /// Invariants:
-/// - A dead letter is acknowledged only after the broker has confirmed the message, and only if all earlier dead
-/// letters
-///   of its lane are acknowledged. So an acknowledgement never covers one that was left.
+/// - A dead letter is acknowledged only after the broker has confirmed the message, and after all earlier dead letters
+///   of its lane. So an acknowledgement never covers one that was left.
 /// - A message can run again in the database before it is published.
 class Redriver {
  public:
@@ -70,8 +69,6 @@ class Redriver {
   void work_once(Letters& letters);
   void let_run(Letters& letters);
   void let_run(Connection& connection, Letter& letter);
-  std::string why_it_cannot_run(Connection& connection, const DeadLetterInfo& info);
-  bool is_known(Connection& connection, std::string_view consumer);
   void publish(const std::vector<Letter*>& letters);
   void take_result(Letter& letter, const PublishResult& result);
   void forget_failures(const std::vector<Letter*>& letters);
@@ -90,10 +87,10 @@ class Redriver {
   Pool& pool_;
   const RedriveOptions& options_;
   const std::string redrive_;  ///< Identifies this call.
+  MessageRelease release_;
   IdleExit idle_exit_;
   std::vector<Left> left_;  ///< All that the source holds. They are given back at the end.
   std::size_t left_bytes_ = 0;
-  std::map<std::string, bool, std::less<>> known_consumers_;
   std::map<std::string, Clock::time_point, std::less<>> failing_destinations_;
   bool may_have_lost_ = false;                    ///< The source has reported that messages were taken back.
   std::optional<Clock::time_point> stuck_since_;  ///< Since when nothing was published, and no letter was left.
