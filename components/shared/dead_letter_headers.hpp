@@ -1,6 +1,5 @@
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <string>
 #include <string_view>
@@ -15,6 +14,8 @@ namespace txinbox::component {
 using DeadLetterHeader = std::pair<std::string_view, std::string>;
 
 /// The headers that say why a message is a dead letter. `source` is the topic or queue that it came from.
+/// A message that was a dead letter before, and was sent back, still has the old ones: a new dead letter does not keep
+/// them.
 inline std::array<DeadLetterHeader, 7> dead_letter_headers(const DeadLetter& letter, std::string_view source) {
   return {{{dead_letter_header::reason, std::string(letter.reason)},
            {dead_letter_header::error_class, letter.error_class},
@@ -23,12 +24,6 @@ inline std::array<DeadLetterHeader, 7> dead_letter_headers(const DeadLetter& let
            {dead_letter_header::origin, std::string(letter.incoming->id)},
            {dead_letter_header::source, std::string(source)},
            {dead_letter_header::failures, std::to_string(letter.failures)}}};
-}
-
-/// Whether one of these headers has this name. A message that was a dead letter before, and was sent back, still has
-/// the old ones: a new dead letter does not keep them.
-inline bool is_about_failure(std::string_view name) {
-  return std::ranges::find(dead_letter_header::about_failure, name) != dead_letter_header::about_failure.end();
 }
 
 }  // namespace txinbox::component

@@ -38,12 +38,17 @@ inline constexpr std::string_view redrive = "txinbox-redrive";
 inline constexpr std::array<std::string_view, 7> about_failure{reason, error_class, consumer, key,
                                                                origin, source,      failures};
 
+/// Whether a header with this name says why a message became a dead letter.
+inline bool is_about_failure(std::string_view name) noexcept {
+  return std::ranges::find(about_failure, name) != about_failure.end();
+}
+
 }  // namespace dead_letter_header
 
 /// Whether `redrive` removes a header with this name from a message, or replaces it.
 inline bool is_replaced_by_redrive(std::string_view name) noexcept {
   return name == dead_letter_header::redrives || name == dead_letter_header::redrive ||
-         std::ranges::find(dead_letter_header::about_failure, name) != dead_letter_header::about_failure.end();
+         dead_letter_header::is_about_failure(name);
 }
 
 TXINBOX_NAMESPACE_END

@@ -19,7 +19,7 @@ Headers headers_of(const DeadLetter& letter, CopiedHeaders copied) {
   Headers headers(rd_kafka_headers_new(incoming.headers.size() + ours.size()));
   std::size_t dropped = 0;
   for (const IncomingHeader& header : incoming.headers) {
-    if (component::is_about_failure(header.name)) continue;
+    if (dead_letter_header::is_about_failure(header.name)) continue;
     if (copied == CopiedHeaders::all) {
       add_header(headers, header.name, header.value);
     } else {

@@ -95,7 +95,7 @@ std::vector<PublishResult> publish(ConfirmedProducer& producer, std::span<const 
     return (has_gone && is_away(code)) || producer.cause_of(code) != code;
   };
   if (!codes.empty() && std::ranges::all_of(codes, is_unanswered)) {
-    if (std::is_same_v<Message, Republication>) {
+    if constexpr (std::is_same_v<Message, Republication>) {
       throw_if_refused(producer.cause_of(codes.front()), "publishing dead letters again");
     }
     throw std::runtime_error("Kafka: the broker confirms no message: " + describe(producer.cause_of(codes.front())));

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -31,6 +32,9 @@ struct DestroyConnection {
   void operator()(amqp_connection_state_t connection) const noexcept { amqp_destroy_connection(connection); }
 };
 using ConnectionHandle = std::unique_ptr<amqp_connection_state_t_, DestroyConnection>;
+
+/// The delivery mode of a message that survives a restart of the broker.
+inline constexpr std::uint8_t persistent = 2;
 
 /// The text must outlive the result.
 amqp_bytes_t bytes_of(std::string_view text);

@@ -2,13 +2,15 @@
 
 #include <string_view>
 
+#include "connection.hpp"
+
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace rabbitmq {
 
 void rename_routing_headers(std::vector<amqp_table_entry_t>& headers) {
   for (amqp_table_entry_t& header : headers) {
-    const std::string_view name(static_cast<const char*>(header.key.bytes), header.key.len);
+    const std::string_view name = view_of(header.key);
     if (name == "CC") header.key = amqp_cstring_bytes("txinbox-cc");
     if (name == "BCC") header.key = amqp_cstring_bytes("txinbox-bcc");
   }

@@ -15,7 +15,6 @@ namespace rabbitmq {
 namespace {
 
 constexpr std::size_t longest_short_text = 255;
-constexpr std::uint8_t persistent = 2;
 const std::string key_header = "key";
 
 /// The header and the properties that the publisher writes. Some receivers list properties and headers together.
@@ -47,11 +46,8 @@ OutgoingProperties::OutgoingProperties(const OutgoingMessage& message) {
 
 OutgoingProperties::OutgoingProperties(const Republication& message)
     : properties_(received_of(*message.incoming).message.properties) {
-  const amqp_table_t headers = properties_.headers;
-  const bool has_headers = (properties_._flags & AMQP_BASIC_HEADERS_FLAG) != 0;
-  for (int i = 0; has_headers && i < headers.num_entries; ++i) {
-    const amqp_bytes_t key = headers.entries[i].key;
-    if (!is_replaced_by_redrive({static_cast<const char*>(key.bytes), key.len})) entries_.push_back(headers.entries[i]);
+  for (const amqp_table_entry_t& entry : entries_of(properties_)) {
+    if (!is_replaced_by_redrive(view_of(entry.key))) entries_.push_back(entry);
   }
   rename_routing_headers(entries_);
   for (const auto& [name, value] : message.headers) add(names_.emplace_back(name), value);

@@ -24,11 +24,6 @@ namespace {
 constexpr std::size_t longest_id = 255;
 constexpr std::string_view delivery_count = "x-delivery-count";
 
-std::span<const amqp_table_entry_t> entries_of(const amqp_basic_properties_t& properties) {
-  if ((properties._flags & AMQP_BASIC_HEADERS_FLAG) == 0) return {};
-  return {properties.headers.entries, static_cast<std::size_t>(properties.headers.num_entries)};
-}
-
 /// A property of AMQP that a delivery lists as a header.
 struct ListedProperty {
   amqp_flags_t flag;
@@ -86,6 +81,11 @@ int deliveries_of(const amqp_basic_deliver_t& delivery, const amqp_basic_propert
 
 }  // namespace
 
+std::span<const amqp_table_entry_t> entries_of(const amqp_basic_properties_t& properties) {
+  if ((properties._flags & AMQP_BASIC_HEADERS_FLAG) == 0) return {};
+  return {properties.headers.entries, static_cast<std::size_t>(properties.headers.num_entries)};
+}
+
 Incoming incoming_of(const amqp_basic_deliver_t& delivery, const amqp_message_t& message, const std::string& queue,
                      std::uint64_t epoch) {
   auto received = std::make_shared<Received>(message);
@@ -112,7 +112,7 @@ DeadLetterProperties::DeadLetterProperties(const DeadLetter& letter, std::string
     : properties(received_of(*letter.incoming).message.properties) {
   const auto ours = component::dead_letter_headers(letter, queue);
   for (const amqp_table_entry_t& entry : entries_of(properties)) {
-    if (!component::is_about_failure(view_of(entry.key))) entries_.push_back(entry);
+    if (!dead_letter_header::is_about_failure(view_of(entry.key))) entries_.push_back(entry);
   }
   rename_routing_headers(entries_);
   const auto copied = static_cast<std::ptrdiff_t>(entries_.size());
@@ -128,7 +128,6 @@ DeadLetterProperties::DeadLetterProperties(const DeadLetter& letter, std::string
     properties.headers = {.num_entries = static_cast<int>(entries_.size()), .entries = entries_.data()};
   };
   set_headers();
-  constexpr std::uint8_t persistent = 2;
   properties.delivery_mode = persistent;
   properties._flags |= AMQP_BASIC_HEADERS_FLAG | AMQP_BASIC_DELIVERY_MODE_FLAG;
   // A dead letter must not expire. The broker refuses a message whose user-id is another user.

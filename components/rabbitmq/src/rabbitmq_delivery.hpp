@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -29,6 +30,9 @@ struct Received {
   std::vector<IncomingHeader> headers = {};
   std::uint64_t epoch = 0;  ///< The number of the connection that has received it.
 };
+
+/// The headers. Empty if there are none.
+std::span<const amqp_table_entry_t> entries_of(const amqp_basic_properties_t& properties);
 
 /// Makes a delivery. Its ticket is the broker's delivery tag.
 Incoming incoming_of(const amqp_basic_deliver_t& delivery, const amqp_message_t& message, const std::string& queue,
