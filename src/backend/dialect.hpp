@@ -130,8 +130,8 @@ class Dialect {
   }
 
   /// As `update_existing`. The column `number`, which the database numbers, also gets a new number.
-  std::string replace_existing(std::string_view key, std::string_view number,
-                               std::span<const std::string_view> columns) const {
+  virtual std::string replace_existing(std::string_view key, std::string_view number,
+                                       std::span<const std::string_view> columns) const {
     return update_existing(key, columns).append(", ").append(number).append(" = ").append(new_number(number));
   }
 
