@@ -11,6 +11,7 @@
 #include <vector>
 
 #include <txinbox/connection_ref.hpp>
+#include <txinbox/operator_action.hpp>
 #include <txinbox/version.hpp>
 
 namespace txinbox {
@@ -72,12 +73,18 @@ std::vector<FailedMessage> list_failed(ConnectionRef connection, const FailedFil
 /// It does not change torn messages, because a part of their SQL is committed. It does not end a running attempt. With
 /// `count_starts`, a crash of that attempt is still noticed.
 ///
-/// @transaction one or two of its own for each message; none may be open. If a later message fails, the changes of the
-///              earlier ones stay.
+/// @param connection any connection to the database of the inbox.
+/// @param filter which messages.
+/// @param by who does it, and why: a row of `txinbox_audit` for each message. None: no row is written.
+///
+/// @transaction one of its own for each message, with the row for the audit; none may be open. If a later message
+///              fails, the changes of the earlier ones stay.
 /// @blocking    it waits for a delivery that holds a key.
-/// @errors      as `list_failed`.
+/// @errors      as `list_failed`. With `by`, also `Error` invalid_argument, and schema_missing if the migration V3 was
+///              not applied.
 /// @return how many messages it changed.
-std::size_t retry_failed(ConnectionRef connection, const FailedFilter& filter);
+std::size_t retry_failed(ConnectionRef connection, const FailedFilter& filter,
+                         const std::optional<OperatorAction>& by = {});
 
 /// Discards these messages, so that no later delivery runs. It changes parked, torn and failing messages.
 ///
@@ -86,12 +93,16 @@ std::size_t retry_failed(ConnectionRef connection, const FailedFilter& filter);
 ///
 /// Later deliveries get `discarded` and are acknowledged. No purge removes this state; `forget` does.
 ///
-/// @transaction one of its own for each message; none may be open. If a later message fails, the changes of the earlier
-///              ones stay.
+/// @param connection any connection to the database of the inbox.
+/// @param filter which messages.
+/// @param by as for `retry_failed`.
+///
+/// @transaction as `retry_failed`.
 /// @blocking    it waits for a delivery that holds a key.
-/// @errors      as `list_failed`.
+/// @errors      as `retry_failed`.
 /// @return how many messages it changed.
-std::size_t discard_failed(ConnectionRef connection, const FailedFilter& filter);
+std::size_t discard_failed(ConnectionRef connection, const FailedFilter& filter,
+                           const std::optional<OperatorAction>& by = {});
 
 TXINBOX_NAMESPACE_END
 }  // namespace txinbox

@@ -1,9 +1,11 @@
 #pragma once
 
 /// @file
-/// For operators: pauses and resumes consumers.
+/// For operators: pauses and resumes consumers, and lists the changes that operators have made.
 
 #include <chrono>
+#include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -58,6 +60,42 @@ bool resume_consumer(ConnectionRef connection, std::string_view consumer, const 
 ///
 /// @errors `Error` schema_missing if the migration V3 was not applied; a database error as it was.
 std::vector<ConsumerPause> list_pauses(ConnectionRef connection);
+
+/// A change that an operator has made, as `txinbox_audit` has recorded it.
+struct AuditRecord {
+  std::int64_t id = 0;             ///< The number of the row. A later change has a greater one.
+  std::optional<DatabaseTime> at;  ///< When the change was made.
+  std::string actor;               ///< Who has made it.
+
+  /// What it was: "retry", "discard", "forget", "pause", "resume", "outbox_retry", "outbox_discard". A purge and a
+  /// redrive have two records each, such as "redrive_begin" and "redrive": the second one has the number of messages,
+  /// and is missing if the process was killed.
+  std::string action;
+  std::string consumer;       ///< Empty: all consumers.
+  std::string business_key;   ///< Empty if the change concerns more than one message. It can be personal data. Of a
+                              ///< message in the outbox, it is the id.
+  std::int64_t messages = 0;  ///< How many rows or messages it has changed.
+  std::string reason;         ///< Why; empty if no reason was given.
+};
+
+/// Which changes to list. An empty or zero member selects all of them.
+struct AuditFilter {
+  std::string consumer = {};           ///< Only changes of this consumer.
+  std::string business_key = {};       ///< Only changes of exactly this key.
+  std::string actor = {};              ///< Only changes by this actor.
+  std::string action = {};             ///< Only changes with this action.
+  std::chrono::seconds newer_than{0};  ///< Only changes of this last time, by the database's clock.
+  std::size_t limit = 1000;            ///< At most this many are listed; 0: none.
+};
+
+/// Lists the changes that operators have made, the latest first.
+///
+/// It finds what `pause_consumer` and `resume_consumer` have done, and the calls of other functions that got an
+/// `OperatorAction`.
+///
+/// @blocking it reads the table from its end. No index covers the members of the filter.
+/// @errors   `Error` invalid_key, schema_missing if the migration V3 was not applied; a database error as it was.
+std::vector<AuditRecord> list_audit(ConnectionRef connection, const AuditFilter& filter = {});
 
 TXINBOX_NAMESPACE_END
 }  // namespace txinbox

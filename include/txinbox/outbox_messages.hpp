@@ -12,6 +12,7 @@
 #include <vector>
 
 #include <txinbox/connection_ref.hpp>
+#include <txinbox/operator_action.hpp>
 #include <txinbox/version.hpp>
 
 namespace txinbox {
@@ -86,18 +87,30 @@ std::vector<OutboxMessageInfo> list_outbox(ConnectionRef connection, const Outbo
 /// Lets relays publish parked messages again. The count of their attempts begins at zero. A retried message comes after
 /// messages of its key that were published since it was parked. `filter.state` is ignored.
 ///
-/// @transaction its own, one for each message; none may be open.
-/// @errors      as `list_outbox`; `Error` transaction_open.
+/// @param connection any connection to the database of the outbox.
+/// @param filter which messages.
+/// @param by who does it, and why: a row of `txinbox_audit` for each message, with its id as the key. None: no row is
+///        written.
+///
+/// @transaction its own, one for each message, with the row for the audit; none may be open.
+/// @errors      as `list_outbox`; `Error` transaction_open. With `by`, also invalid_argument, and schema_missing if the
+///              migration V3 was not applied.
 /// @return how many messages it changed.
-std::size_t retry_outbox(ConnectionRef connection, const OutboxFilter& filter);
+std::size_t retry_outbox(ConnectionRef connection, const OutboxFilter& filter,
+                         const std::optional<OperatorAction>& by = {});
 
 /// Removes messages for good. Without `filter.state` it removes only parked and failing messages. If a relay is
 /// publishing a message at that moment, the message can still be published.
 ///
-/// @transaction its own, one for each message; none may be open.
+/// @param connection any connection to the database of the outbox.
+/// @param filter which messages.
+/// @param by as for `retry_outbox`.
+///
+/// @transaction as `retry_outbox`.
 /// @errors      as `retry_outbox`.
 /// @return how many messages it removed.
-std::size_t discard_outbox(ConnectionRef connection, const OutboxFilter& filter);
+std::size_t discard_outbox(ConnectionRef connection, const OutboxFilter& filter,
+                           const std::optional<OperatorAction>& by = {});
 
 TXINBOX_NAMESPACE_END
 }  // namespace txinbox

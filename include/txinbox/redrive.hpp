@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <functional>
 #include <map>
+#include <optional>
 #include <span>
 #include <stop_token>
 #include <string>
@@ -16,6 +17,7 @@
 
 #include <txinbox/dead_letter.hpp>
 #include <txinbox/message_of.hpp>
+#include <txinbox/operator_action.hpp>
 #include <txinbox/outbox_relay.hpp>
 #include <txinbox/source.hpp>
 #include <txinbox/version.hpp>
@@ -81,6 +83,11 @@ struct RedriveOptions {
   /// the function that the consumer gives to `run`.
   MessageOf message_of = {};
 
+  /// Who does it, and why. `txinbox_audit` then gets a row "redrive_begin" before the first dead letter, a row "retry"
+  /// for each message that was parked or whose failures were counted, and a row "redrive" at the end, with the number
+  /// of messages that were published. None: no row is written.
+  std::optional<OperatorAction> by = {};
+
   std::size_t max = 0;            ///< At most this many are published. 0: no limit.
   double rate = 0;                ///< At most this many in a second. 0: no limit.
   int max_redrives = 3;           ///< A message that was published again as often as this, and failed again, is left.
@@ -141,7 +148,7 @@ struct RedriveSummary {
 /// begins with the first one that was left. A broker that counts deliveries counts one for each of them, also with
 /// `dry_run`: a quorum queue with a delivery limit, and RocketMQ, do this.
 ///
-/// @transaction one or two of its own for each dead letter.
+/// @transaction one of its own for each dead letter.
 /// @blocking    until the end. It waits for a broker or a database that is away, two minutes at most.
 /// @errors
 /// - `Error` invalid_argument for options that are not valid.

@@ -6,12 +6,14 @@
 #include <chrono>
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <string_view>
 
 #include <txinbox/connection_ref.hpp>
 #include <txinbox/listener.hpp>
+#include <txinbox/operator_action.hpp>
 #include <txinbox/retry_policy.hpp>
 #include <txinbox/version.hpp>
 
@@ -21,11 +23,18 @@ TXINBOX_NAMESPACE_BEGIN
 /// Removes the row of one key, in any state. The next delivery runs the handler again. It is for an operator who knows
 /// that the effect is missing, or that it must be repeated.
 ///
-/// @transaction its own; none may be open.
+/// @param connection any connection to the database of the inbox.
+/// @param consumer the consumer's name.
+/// @param business_key the key of the row.
+/// @param by who does it, and why: a row of `txinbox_audit` if there was a row. None: no row is written.
+///
+/// @transaction its own, with the row for the audit; none may be open.
 /// @blocking    it waits for a transaction that holds the key.
-/// @errors      `Error` invalid_key, transaction_open, schema_missing; a database error as it was.
+/// @errors      `Error` invalid_key, transaction_open, schema_missing; a database error as it was. With `by`, also
+///              invalid_argument, and what `verify` throws.
 /// @return whether there was a row.
-bool forget(ConnectionRef connection, std::string_view consumer, std::string_view business_key);
+bool forget(ConnectionRef connection, std::string_view consumer, std::string_view business_key,
+            const std::optional<OperatorAction>& by = {});
 
 /// The rows that a purge removes.
 enum class Purgeable {
@@ -45,6 +54,11 @@ struct PurgeOptions {
 
   /// Counts the rows that would be removed, and removes and writes nothing.
   bool dry_run = false;
+
+  /// Who purges, and why. The purge then writes two rows of `txinbox_audit`: one before its first batch, with an action
+  /// such as "purge_consumed_begin", and one at its end, "purge_consumed", with the number of rows. None: no row is
+  /// written. A dry run writes none.
+  std::optional<OperatorAction> by = {};
 
   /// Purge only the rows of this consumer. Empty: the rows of all consumers.
   std::string consumer = {};
@@ -98,7 +112,7 @@ struct PurgeOptions {
 /// @limits      `older_than` from 1 s to 100 years.
 /// @errors      `Error` invalid_argument for `older_than` and the options, invalid_key, transaction_open, and what
 ///              `verify` throws; a database error as it was, after its retries. Rows that were removed before the error
-///              stay removed.
+///              stay removed. With `PurgeOptions::by`, also schema_missing if the migration V3 was not applied.
 /// @return how many rows were removed. With `dry_run`: how many would be, at most `max_rows`; it takes one or two
 ///         statements, which read all rows that are old enough by the index on the time.
 std::size_t purge(ConnectionRef connection, std::chrono::seconds older_than, PurgeOptions options = {});

@@ -13,6 +13,7 @@
 #include "base/hex.hpp"
 #include "message/key.hpp"
 #include "pool/inbox_session.hpp"
+#include "tables/audit_table.hpp"
 #include "tables/consumed_message_table.hpp"
 #include "tables/failed_message_table.hpp"
 #include "types/enum_names.hpp"
@@ -127,33 +128,46 @@ std::vector<FailedMessage> read(backend::Session& session, const FailedFilter& f
   return found.empty() && one ? read_uncounted(session, filter) : found;
 }
 
-/// Resets the count first. If the retry is interrupted after that, the message is still parked and can be retried
-/// again.
-///
 /// The handler of a parked message does not run, so a marker is the rest of an earlier attempt and must not be counted
 /// later. An attempt of a failing message may be running. Its marker stays, so that a crash of it is noticed. A lease
 /// that has ended needs no change: the next delivery takes it over.
+///
+/// It locks the rows in the same order as a delivery does.
 bool retry(backend::Session& session, const FailedMessage& message) {
-  if (message.state != FailedState::parked && message.state != FailedState::failing) return false;
-  const bool is_failing = message.state == FailedState::failing;
-  detail::FailedMessageTable(session, message.consumer, {.business_key = message.business_key}).reset(is_failing);
-  if (is_failing) return true;
-  return detail::ConsumedMessageTable(session).delete_parked(message.consumer, message.business_key);
+  const Message key{.business_key = message.business_key};
+  const detail::FailedMessageTable failed(session, message.consumer, key);
+  if (message.state == FailedState::failing) return failed.reset(true);
+  if (message.state != FailedState::parked) return false;
+  const detail::ConsumedMessageTable consumed(session, backend::TransactionUse::open);
+  if (!consumed.delete_parked(message.consumer, message.business_key)) return false;
+  failed.reset(false);
+  return true;
 }
 
 bool discard(backend::Session& session, const FailedMessage& message) {
-  const detail::ConsumedMessageTable table(session);
+  const detail::ConsumedMessageTable table(session, backend::TransactionUse::open);
   // A failing message has a row only if it was consumed under a lease.
   return (message.state == FailedState::failing && table.insert_discarded(message.consumer, message.business_key)) ||
          table.discard(message.consumer, message.business_key);
 }
 
-std::size_t for_each(const ConnectionRef& connection, FailedFilter filter,
-                     bool (*change)(backend::Session&, const FailedMessage&)) {
-  const detail::InboxSession session(detail::ConnectionAccess::of(connection));
+/// A change of one message in the open transaction. It returns whether it has changed it.
+struct Change {
+  std::string_view action;
+  bool (*run)(backend::Session&, const FailedMessage&);
+};
+
+std::size_t for_each(const ConnectionRef& connection, FailedFilter filter, const std::optional<OperatorAction>& by,
+                     const Change& change) {
+  const detail::InboxSession session(detail::ConnectionAccess::of(connection), by);
   filter.payloads = false;
   std::size_t changed = 0;
-  for (const FailedMessage& message : read(*session, filter)) changed += change(*session, message) ? 1U : 0U;
+  for (const FailedMessage& message : read(*session, filter)) {
+    const detail::AuditEntry entry{
+        .by = by, .action = change.action, .consumer = message.consumer, .business_key = message.business_key};
+    changed += detail::change_with_audit(
+        *session, entry, [&] { return change.run(*session, message) ? std::size_t{1} : std::size_t{0}; });
+  }
   return changed;
 }
 
@@ -165,12 +179,14 @@ std::vector<FailedMessage> list_failed(ConnectionRef connection, const FailedFil
   return read(*detail::InboxSession(detail::ConnectionAccess::of(connection)), filter);
 }
 
-std::size_t retry_failed(ConnectionRef connection, const FailedFilter& filter) {
-  return for_each(connection, filter, retry);
+std::size_t retry_failed(ConnectionRef connection, const FailedFilter& filter,
+                         const std::optional<OperatorAction>& by) {
+  return for_each(connection, filter, by, {"retry", retry});
 }
 
-std::size_t discard_failed(ConnectionRef connection, const FailedFilter& filter) {
-  return for_each(connection, filter, discard);
+std::size_t discard_failed(ConnectionRef connection, const FailedFilter& filter,
+                           const std::optional<OperatorAction>& by) {
+  return for_each(connection, filter, by, {"discard", discard});
 }
 
 TXINBOX_NAMESPACE_END

@@ -26,25 +26,16 @@ void check_duration(std::chrono::seconds duration) {
   }
 }
 
-/// Returns a session for a change that the audit table records.
-detail::InboxSession open_session(const backend::ConnectionPtr& connection) {
-  {
-    const detail::OutsideTransaction outside(connection);
-    detail::schema_of_tables(*connection->database().catalog(connection), backend::operations_tables);
-  }
-  return detail::InboxSession(connection);
-}
-
 }  // namespace
 
 void pause_consumer(ConnectionRef connection, std::string_view consumer, const OperatorAction& by,
                     std::optional<std::chrono::seconds> duration) {
   detail::check_consumer(consumer);
-  detail::check_operator_action(by);
   if (by.reason.empty()) throw Error(ErrorCode::invalid_argument, "a pause needs a reason");
   if (duration) check_duration(*duration);
-  const detail::InboxSession session = open_session(detail::ConnectionAccess::of(connection));
-  detail::change_with_audit(*session, {.by = by, .action = "pause", .consumer = consumer}, [&] {
+  const std::optional audited(by);
+  const detail::InboxSession session(detail::ConnectionAccess::of(connection), audited, backend::operations_tables);
+  detail::change_with_audit(*session, {.by = audited, .action = "pause", .consumer = consumer}, [&] {
     detail::PauseTable(*session).set(consumer, by, duration);
     return std::size_t{1};
   });
@@ -52,9 +43,9 @@ void pause_consumer(ConnectionRef connection, std::string_view consumer, const O
 
 bool resume_consumer(ConnectionRef connection, std::string_view consumer, const OperatorAction& by) {
   detail::check_consumer(consumer);
-  detail::check_operator_action(by);
-  const detail::InboxSession session = open_session(detail::ConnectionAccess::of(connection));
-  return detail::change_with_audit(*session, {.by = by, .action = "resume", .consumer = consumer}, [&] {
+  const std::optional audited(by);
+  const detail::InboxSession session(detail::ConnectionAccess::of(connection), audited, backend::operations_tables);
+  return detail::change_with_audit(*session, {.by = audited, .action = "resume", .consumer = consumer}, [&] {
            return detail::PauseTable(*session).remove(consumer) ? std::size_t{1} : std::size_t{0};
          }) > 0;
 }

@@ -38,6 +38,12 @@ enum class RollbackStatus {
 /// Who owns the session. On a caller's session, txinbox leaves no setting changed and relies on no setting.
 enum class Ownership { pool, caller };
 
+/// In which transaction a statement runs.
+enum class TransactionUse {
+  own,   ///< One of its own. No transaction may be open.
+  open,  ///< The open one.
+};
+
 /// How a claim is kept from counting as consumed when the handler commits the transaction itself.
 ///
 /// - The database refuses that commit: SQLite in a pool by its hook, PostgreSQL by a deferred constraint trigger.
@@ -220,6 +226,11 @@ class Session {
   /// Runs one INSERT, UPDATE or DELETE in a transaction of its own. No transaction may be open. Returns the number of
   /// rows that it matched.
   virtual std::size_t change(const std::string& sql) = 0;
+
+  /// Runs one INSERT, UPDATE or DELETE with `change` or with `execute`.
+  std::size_t run(const std::string& sql, TransactionUse use) {
+    return use == TransactionUse::own ? change(sql) : execute(sql);
+  }
 
   /// Does what `change` does, for a statement that matches at most one row and ends with `Dialect::returning`. Returns
   /// the number that the statement returns. Returns none if the statement matched no row, or if the number is NULL.

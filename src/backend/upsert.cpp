@@ -20,8 +20,8 @@ auto unless_duplicate(const Insert& insert) -> decltype(insert()) {
 
 }  // namespace
 
-bool try_insert(Session& session, const std::string& insert, UniqueKey key) {
-  return unless_duplicate([&] { return session.change(insert + session.dialect().unless_exists(key.columns)) > 0; });
+bool try_insert(Session& session, const std::string& insert, UniqueKey key, TransactionUse use) {
+  return unless_duplicate([&] { return session.run(insert + session.dialect().unless_exists(key.columns), use) > 0; });
 }
 
 std::optional<std::int64_t> try_insert_returning(Session& session, const std::string& insert,

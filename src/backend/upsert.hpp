@@ -20,8 +20,9 @@ struct UniqueKey {
 /// The primary key of the tables with a row for each message.
 inline constexpr UniqueKey message_key{"consumer, business_key"};
 
-/// Runs an INSERT in a transaction of its own. Returns false if its key has a row.
-bool try_insert(Session&, const std::string& insert, UniqueKey key = message_key);
+/// Runs an INSERT. Returns false if its key has a row.
+bool try_insert(Session&, const std::string& insert, UniqueKey key = message_key,
+                TransactionUse use = TransactionUse::own);
 
 /// Does what `try_insert` does, for a statement with a number that `Dialect::marked` encloses. Returns the number
 /// `returned` of the new row.

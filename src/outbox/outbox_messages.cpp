@@ -12,6 +12,7 @@
 #include "base/hex.hpp"
 #include "base/uuid.hpp"
 #include "pool/inbox_session.hpp"
+#include "tables/audit_table.hpp"
 #include "tables/outbox_message_table.hpp"
 #include "types/enum_names.hpp"
 
@@ -86,12 +87,18 @@ std::vector<Listed> read(backend::Session& session, const OutboxFilter& filter, 
   return found;
 }
 
-/// Changes each message with a statement of its own, because a relay also locks one message after the other. It goes on
+/// A change of one message in the open transaction. It returns whether it has changed it.
+struct Change {
+  std::string_view action;
+  bool (*run)(const detail::OutboxMessageTable&, const Listed&);
+};
+
+/// Changes each message in a transaction of its own, because a relay also locks one message after the other. It goes on
 /// until it has changed as many as the filter says, or has tried all: a relay can remove what it has read.
-std::size_t change_each(const ConnectionRef& connection, OutboxFilter filter,
-                        bool (*change)(const detail::OutboxMessageTable&, const Listed&)) {
+std::size_t change_each(const ConnectionRef& connection, OutboxFilter filter, const std::optional<OperatorAction>& by,
+                        const Change& change) {
   constexpr std::size_t at_once = 1'000;
-  const detail::InboxSession session(detail::ConnectionAccess::of(connection));
+  const detail::InboxSession session(detail::ConnectionAccess::of(connection), by);
   const detail::OutboxMessageTable table(*session);
   const std::size_t most = filter.limit;
   filter.payloads = false;
@@ -100,7 +107,11 @@ std::size_t change_each(const ConnectionRef& connection, OutboxFilter filter,
   for (bool more = true; more && changed < most;) {
     filter.limit = std::min(at_once, most - changed);
     const std::vector<Listed> found = read(*session, filter, after);
-    for (const Listed& each : found) changed += change(table, each) ? 1U : 0U;
+    for (const Listed& each : found) {
+      changed +=
+          detail::change_with_audit(*session, {.by = by, .action = change.action, .business_key = each.message.id},
+                                    [&] { return change.run(table, each) ? std::size_t{1} : std::size_t{0}; });
+    }
     more = found.size() == filter.limit;
     if (more) after = found.back().row.seq;
   }
@@ -173,20 +184,23 @@ std::vector<OutboxMessageInfo> list_outbox(ConnectionRef connection, const Outbo
   return messages;
 }
 
-std::size_t retry_outbox(ConnectionRef connection, const OutboxFilter& filter) {
+std::size_t retry_outbox(ConnectionRef connection, const OutboxFilter& filter,
+                         const std::optional<OperatorAction>& by) {
   OutboxFilter parked = filter;
   parked.state = OutboxState::parked;
-  return change_each(connection, parked, retry);
+  return change_each(connection, parked, by, {"outbox_retry", retry});
 }
 
-std::size_t discard_outbox(ConnectionRef connection, const OutboxFilter& filter) {
-  if (filter.state) return change_each(connection, filter, discard);
+std::size_t discard_outbox(ConnectionRef connection, const OutboxFilter& filter,
+                           const std::optional<OperatorAction>& by) {
+  constexpr Change change{"outbox_discard", discard};
+  if (filter.state) return change_each(connection, filter, by, change);
   std::size_t removed = 0;
   for (const OutboxState state : {OutboxState::parked, OutboxState::failing}) {
     OutboxFilter one = filter;
     one.state = state;
     one.limit = filter.limit - removed;
-    removed += change_each(connection, one, discard);
+    removed += change_each(connection, one, by, change);
   }
   return removed;
 }

@@ -2,6 +2,7 @@
 
 #include "backend/database.hpp"
 #include "schema/verification.hpp"
+#include "tables/audit_table.hpp"
 
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
@@ -12,6 +13,20 @@ InboxSession::InboxSession(const backend::ConnectionPtr& connection)
   session_->unsafe_settings();  // this call reads the autocommit setting
   const OutsideTransaction outside(connection);
   session_->use_schema(verify_for_consuming(connection));
+}
+
+InboxSession::InboxSession(const backend::ConnectionPtr& connection, const std::optional<OperatorAction>& by,
+                           std::span<const std::string_view> tables)
+    : InboxSession(prepared_for(connection, by, tables)) {}
+
+const backend::ConnectionPtr& InboxSession::prepared_for(const backend::ConnectionPtr& connection,
+                                                         const std::optional<OperatorAction>& by,
+                                                         std::span<const std::string_view> tables) {
+  if (!by) return connection;
+  check_operator_action(*by);
+  const OutsideTransaction outside(connection);
+  schema_of_tables(*connection->database().catalog(connection), tables);
+  return connection;
 }
 
 }  // namespace detail

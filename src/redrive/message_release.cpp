@@ -19,7 +19,8 @@ std::string MessageRelease::let_run(Connection& connection, const DeadLetterInfo
     if (found && found->state == "torn") return "its message is torn: repair the data, then forget the message";
     if (found && found->state == "discarded") return "its message is discarded; forget the message to let it run";
     if (!options_.dry_run) {
-      (void)retry_failed(connection, {.consumer = std::string(info.consumer), .business_key = info.business_key});
+      (void)retry_failed(connection, {.consumer = std::string(info.consumer), .business_key = info.business_key},
+                         options_.by);
     }
   } catch (const Error& error) {
     if (error.code() != ErrorCode::invalid_key) throw;

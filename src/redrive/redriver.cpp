@@ -12,9 +12,12 @@
 #include <txinbox/result.hpp>
 #include <txinbox/schema.hpp>
 
+#include "backend/connection_access.hpp"
 #include "backend/error_class.hpp"
 #include "backend/failure.hpp"
 #include "base/token.hpp"
+#include "pool/inbox_session.hpp"
+#include "tables/audit_table.hpp"
 
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
@@ -71,6 +74,7 @@ RedriveSummary Redriver::run() {
     Connection connection = pool_.acquire(options_.stop);
     verify(connection);
   }
+  write_audit("redrive_begin");
   // The source must not call this object after its end.
   struct Observed {
     Source& source;
@@ -84,9 +88,19 @@ RedriveSummary Redriver::run() {
     source_.on_event([this](const SourceEvent& event) { note(event); });
     work_until_end();
   }
+  write_audit("redrive");
   summary_.left = left_.size();
   for (const Left& each : left_) ++summary_.why[each.why];
   return summary_;
+}
+
+void Redriver::write_audit(std::string_view action) {
+  if (!options_.by || options_.dry_run) return;
+  Connection connection = pool_.acquire();
+  const ConnectionRef reference(connection);
+  const InboxSession session(ConnectionAccess::of(reference), options_.by);
+  add_audit_row(*session, {.by = options_.by, .action = action, .consumer = options_.consumer}, summary_.redriven,
+                backend::TransactionUse::own);
 }
 
 void Redriver::note(const SourceEvent& event) {

@@ -78,6 +78,7 @@ class Redriver {
   void forget_lost();
   void wait(std::chrono::milliseconds time);
   void wait_for_rate();
+  void write_audit(std::string_view action);
   void note(const SourceEvent& event);
   void tell(RedriveEventType type, const Letter& letter, std::string_view text = {}) const;
   void tell_waiting(std::string_view text);

@@ -14,6 +14,7 @@
 #include "base/interruptible_sleep.hpp"
 #include "message/key.hpp"
 #include "pool/with_session.hpp"
+#include "tables/audit_table.hpp"
 #include "tables/consumed_message_table.hpp"
 #include "tables/consumer_table.hpp"
 #include "telemetry/listeners.hpp"
@@ -24,6 +25,17 @@ namespace detail {
 namespace {
 
 constexpr std::size_t largest_batch = 10'000;
+
+std::string_view name_of(Purgeable what) {
+  switch (what) {
+    case Purgeable::failed:
+      return "failed";
+    case Purgeable::conflicts:
+      return "conflicts";
+    default:
+      return "consumed";
+  }
+}
 
 [[noreturn]] void refuse(const std::string& text) { throw Error(ErrorCode::invalid_argument, text); }
 
@@ -41,6 +53,7 @@ void check_age(std::string_view name, std::chrono::seconds older_than) {
 
 void check(const PurgeOptions& options) {
   if (!options.consumer.empty()) check_consumer(options.consumer);
+  if (options.by) check_operator_action(*options.by);
   if (options.batch_size < 1 || options.batch_size > largest_batch) {
     refuse(fmt::format("PurgeOptions::batch_size is {}; it must be from 1 to {}", options.batch_size, largest_batch));
   }
@@ -65,7 +78,7 @@ std::size_t PurgeRun::run() {
     purge_all();
   } catch (...) {
     const auto error = std::current_exception();
-    if (options_.what == Purgeable::consumed && removed_ > 0) {
+    if (removed_ > 0) {
       try {
         record();
       } catch (...) {  // NOLINT(bugprone-empty-catch): the caller gets the first error
@@ -73,12 +86,13 @@ std::size_t PurgeRun::run() {
     }
     std::rethrow_exception(error);
   }
-  if (options_.what == Purgeable::consumed) record();
+  record();
   return removed_;
 }
 
 void PurgeRun::purge_all() {
   source_.borrow(options_.stop);  // verifies the tables, even if a limit allows no batch
+  write_audit("_begin");
   const std::size_t targets = options_.what == Purgeable::failed ? 2 : 1;
   for (std::size_t target = 0; target < targets; ++target) {
     reached_.clear();
@@ -144,9 +158,20 @@ bool PurgeRun::may_run_again(const Failure& failure) {
 
 /// Records the purge for operators: `status` and `doctor` show it.
 void PurgeRun::record() {
+  write_audit("");
+  if (options_.what != Purgeable::consumed) return;
   with_session(source_, {}, [&](backend::Session& session) {
     const ConsumerTable table(session, options_.consumer);
     table.record_purge(older_than_, removed_, is_known(session));
+  });
+}
+
+void PurgeRun::write_audit(std::string_view end_of_action) {
+  if (!options_.by) return;
+  with_session(source_, {}, [&](backend::Session& session) {
+    const std::string action = fmt::format("purge_{}{}", name_of(options_.what), end_of_action);
+    add_audit_row(session, {.by = options_.by, .action = action, .consumer = options_.consumer}, removed_,
+                  backend::TransactionUse::own);
   });
 }
 

@@ -3,6 +3,8 @@
 #include <chrono>
 #include <cstddef>
 #include <exception>
+#include <string>
+#include <string_view>
 
 #include <txinbox/retention.hpp>
 #include <txinbox/version.hpp>
@@ -41,6 +43,7 @@ class PurgeRun {
   void rest(std::chrono::nanoseconds) const;
   bool may_run_again(const Failure&);
   void record();
+  void write_audit(std::string_view end_of_action);
   bool is_known(backend::Session&) const;
   void notify(Event) const noexcept;
 

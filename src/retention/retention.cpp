@@ -11,6 +11,7 @@
 #include "pool/session_provider.hpp"
 #include "retention/purge_run.hpp"
 #include "schema/verification.hpp"
+#include "tables/audit_table.hpp"
 #include "tables/consumed_message_table.hpp"
 
 namespace txinbox {
@@ -34,16 +35,27 @@ std::size_t count(const backend::ConnectionPtr& connection, std::chrono::seconds
 
 }  // namespace
 
-bool forget(ConnectionRef connection, std::string_view consumer, std::string_view business_key) {
+bool forget(ConnectionRef connection, std::string_view consumer, std::string_view business_key,
+            const std::optional<OperatorAction>& by) {
   detail::check_consumer(consumer);
   detail::check_business_key(business_key);
   const backend::ConnectionPtr& sql = detail::ConnectionAccess::of(connection);
+  if (by) {
+    const detail::InboxSession session(sql, by);
+    const detail::AuditEntry entry{.by = by, .action = "forget", .consumer = consumer, .business_key = business_key};
+    return detail::change_with_audit(*session, entry, [&] {
+             return detail::delete_message(*session, session->dialect(), consumer, business_key,
+                                           backend::TransactionUse::open)
+                        ? std::size_t{1}
+                        : std::size_t{0};
+           }) > 0;
+  }
   const detail::OutsideTransaction outside(sql);
   const backend::Database& database = sql->database();
   const auto session = database.attach(sql, backend::Ownership::caller);
   session->unsafe_settings();  // this call reads the autocommit setting
   const auto dialect = database.dialect(detail::schema_of_tables(*database.catalog(sql)));
-  return detail::delete_message(*session, *dialect, consumer, business_key);
+  return detail::delete_message(*session, *dialect, consumer, business_key, backend::TransactionUse::own);
 }
 
 std::size_t purge(ConnectionRef connection, std::chrono::seconds older_than, PurgeOptions options) {
@@ -51,6 +63,7 @@ std::size_t purge(ConnectionRef connection, std::chrono::seconds older_than, Pur
   detail::check(options);
   const backend::ConnectionPtr& sql = detail::ConnectionAccess::of(connection);
   if (options.dry_run) return count(sql, older_than, options);
+  if (options.by) const detail::InboxSession checked(sql, options.by);
   const detail::OutsideTransaction outside(sql);
   detail::SessionProvider source(sql);
   return detail::PurgeRun(source, older_than, options).run();

@@ -31,14 +31,16 @@ void check_operator_action(const OperatorAction& by) {
   check_text("reason", by.reason, 0, max_reason);
 }
 
-void add_audit_row(backend::Session& session, const AuditEntry& entry, std::size_t messages) {
+void add_audit_row(backend::Session& session, const AuditEntry& entry, std::size_t messages,
+                   backend::TransactionUse use) {
+  if (!entry.by) return;
   const backend::Dialect& sql = session.dialect();
-  session.execute(
-      fmt::format("INSERT INTO {} (at, actor, action, consumer, business_key, messages, reason) "
-                  "VALUES ({}, {}, {}, {}, {}, {}, {})",
-                  sql.table(backend::audit_table), sql.now(), sql.text(entry.by.actor), sql.text(entry.action),
-                  sql.text_or_null(entry.consumer), sql.text_or_null(entry.business_key), messages,
-                  sql.text_or_null(entry.by.reason)));
+  session.run(fmt::format("INSERT INTO {} (at, actor, action, consumer, business_key, messages, reason) "
+                          "VALUES ({}, {}, {}, {}, {}, {}, {})",
+                          sql.table(backend::audit_table), sql.now(), sql.text(entry.by->actor), sql.text(entry.action),
+                          sql.text_or_null(entry.consumer), sql.text_or_null(entry.business_key), messages,
+                          sql.text_or_null(entry.by->reason)),
+              use);
 }
 
 std::size_t change_with_audit(backend::Session& session, const AuditEntry& entry,
@@ -50,7 +52,7 @@ std::size_t change_with_audit(backend::Session& session, const AuditEntry& entry
       session.roll_back();
       return 0;
     }
-    add_audit_row(session, entry, changed);
+    add_audit_row(session, entry, changed, backend::TransactionUse::open);
     if (session.commit({}, {}) != backend::CommitStatus::committed) {
       throw Error(ErrorCode::transaction_lost,
                   "the transaction of an operator's change has ended; nothing was changed");

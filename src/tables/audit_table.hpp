@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <functional>
+#include <optional>
 #include <string_view>
 
 #include <txinbox/operator_action.hpp>
@@ -19,14 +20,14 @@ void check_operator_action(const OperatorAction&);
 
 /// What an operator's change is, for its row of the audit table.
 struct AuditEntry {
-  const OperatorAction& by;
-  std::string_view action;             ///< A short name in ASCII, such as "pause".
-  std::string_view consumer = {};      ///< Empty: no consumer.
-  std::string_view business_key = {};  ///< Empty: no key.
+  const std::optional<OperatorAction>& by;  ///< None: no row is written.
+  std::string_view action;                  ///< A short name in ASCII, such as "pause".
+  std::string_view consumer = {};           ///< Empty: no consumer.
+  std::string_view business_key = {};       ///< Empty: no key.
 };
 
-/// Writes an entry to the audit table in the open transaction. `messages`: how many rows the change has changed.
-void add_audit_row(backend::Session&, const AuditEntry&, std::size_t messages);
+/// Writes an entry to the audit table. `messages`: how many rows the change has changed.
+void add_audit_row(backend::Session&, const AuditEntry&, std::size_t messages, backend::TransactionUse);
 
 /// Runs a change and writes its entry to the audit table, in one transaction. No transaction may be open. `change` runs
 /// statements in the open transaction, and returns how many rows it has changed. If it returns 0, nothing is written.

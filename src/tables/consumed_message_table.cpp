@@ -30,13 +30,15 @@ bool ConsumedMessageTable::has_claim(std::string_view consumer, std::string_view
 
 bool ConsumedMessageTable::delete_claim(std::string_view consumer, std::string_view business_key,
                                         const Token& token) const {
-  return session_.change(fmt::format("DELETE FROM {} WHERE {}", table(), is_claim(consumer, business_key, token))) > 0;
+  return session_.run(fmt::format("DELETE FROM {} WHERE {}", table(), is_claim(consumer, business_key, token)), use_) >
+         0;
 }
 
 bool ConsumedMessageTable::mark_torn(std::string_view consumer, std::string_view business_key,
                                      const Token& token) const {
-  return session_.change(fmt::format("UPDATE {} SET state = 'torn', lease_expires_at = NULL WHERE {}", table(),
-                                     is_claim(consumer, business_key, token))) > 0;
+  return session_.run(fmt::format("UPDATE {} SET state = 'torn', lease_expires_at = NULL WHERE {}", table(),
+                                  is_claim(consumer, business_key, token)),
+                      use_) > 0;
 }
 
 bool ConsumedMessageTable::insert(std::string_view consumer, std::string_view business_key, RowState state,
@@ -47,7 +49,8 @@ bool ConsumedMessageTable::insert(std::string_view consumer, std::string_view bu
       fmt::format(
           "INSERT INTO {} (consumer, business_key, state, attempt_token, consumed_at) VALUES ({}, {}, '{}', {}, "
           "{})",
-          table(), sql.text(consumer), sql.text(business_key), to_string(state), sql.token(token), sql.now()));
+          table(), sql.text(consumer), sql.text(business_key), to_string(state), sql.token(token), sql.now()),
+      backend::message_key, use_);
 }
 
 bool ConsumedMessageTable::insert_torn(std::string_view consumer, std::string_view business_key,
@@ -70,12 +73,14 @@ bool ConsumedMessageTable::park(std::string_view consumer, const Message& messag
           "INSERT INTO {} (consumer, business_key, message_id, content_hash, state, attempt_token, consumed_at) "
           "VALUES ({}, {}, {}, {}, 'parked', {}, {})",
           table(), sql.text(consumer), sql.text(message.business_key), sql.text_or_null(message.message_id),
-          sql.bytes_or_null(hash.bytes()), sql.token(Token::random()), sql.now()));
+          sql.bytes_or_null(hash.bytes()), sql.token(Token::random()), sql.now()),
+      backend::message_key, use_);
 }
 
 bool ConsumedMessageTable::delete_parked(std::string_view consumer, std::string_view business_key) const {
-  return session_.change(fmt::format("DELETE FROM {} WHERE {} AND state = 'parked'", table(),
-                                     session_.dialect().is_key(consumer, business_key))) > 0;
+  return session_.run(fmt::format("DELETE FROM {} WHERE {} AND state = 'parked'", table(),
+                                  session_.dialect().is_key(consumer, business_key)),
+                      use_) > 0;
 }
 
 bool ConsumedMessageTable::insert_discarded(std::string_view consumer, std::string_view business_key) const {
@@ -84,10 +89,11 @@ bool ConsumedMessageTable::insert_discarded(std::string_view consumer, std::stri
 
 bool ConsumedMessageTable::discard(std::string_view consumer, std::string_view business_key) const {
   const backend::Dialect& sql = session_.dialect();
-  return session_.change(fmt::format("UPDATE {} SET state = 'discarded', lease_owner = NULL, lease_expires_at = NULL "
-                                     "WHERE {} AND (state IN ('parked', 'torn') OR {})",
-                                     table(), sql.is_key(consumer, business_key),
-                                     backend::is_consuming_without_lease(sql))) > 0;
+  return session_.run(
+             fmt::format("UPDATE {} SET state = 'discarded', lease_owner = NULL, lease_expires_at = NULL "
+                         "WHERE {} AND (state IN ('parked', 'torn') OR {})",
+                         table(), sql.is_key(consumer, business_key), backend::is_consuming_without_lease(sql)),
+             use_) > 0;
 }
 
 bool ConsumedMessageTable::has_rows_of(std::string_view consumer) const {
@@ -99,9 +105,10 @@ bool ConsumedMessageTable::has_rows_of(std::string_view consumer) const {
 }
 
 bool delete_message(backend::Session& session, const backend::Dialect& sql, std::string_view consumer,
-                    std::string_view business_key) {
-  return session.change(fmt::format("DELETE FROM {} WHERE {}", sql.table(backend::consumed_message_table),
-                                    sql.is_key(consumer, business_key))) > 0;
+                    std::string_view business_key, backend::TransactionUse use) {
+  return session.run(fmt::format("DELETE FROM {} WHERE {}", sql.table(backend::consumed_message_table),
+                                 sql.is_key(consumer, business_key)),
+                     use) > 0;
 }
 
 }  // namespace detail

@@ -12,11 +12,12 @@ namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace detail {
 
-/// Statements on the consumed-message table, each in a transaction of its own. LeaseTable has the statements of the
-/// lease protocol, and `backend::Session` inserts the claims.
+/// Statements on the consumed-message table. LeaseTable has the statements of the lease protocol, and
+/// `backend::Session` inserts the claims.
 class ConsumedMessageTable {
  public:
-  explicit ConsumedMessageTable(backend::Session& session) : session_(session) {}
+  explicit ConsumedMessageTable(backend::Session& session, backend::TransactionUse use = backend::TransactionUse::own)
+      : session_(session), use_(use) {}
 
   /// Whether the claim that was inserted with this token is there, as far as this session sees. It waits for no lock.
   bool has_claim(std::string_view consumer, std::string_view business_key, const Token&) const;
@@ -53,12 +54,13 @@ class ConsumedMessageTable {
   std::string is_claim(std::string_view consumer, std::string_view business_key, const Token&) const;
 
   backend::Session& session_;
+  backend::TransactionUse use_;
 };
 
-/// Deletes the key's row in any state, in a transaction of its own. Returns false if it is not there. The session needs
-/// no schema: the dialect names it.
+/// Deletes the key's row in any state. Returns false if it is not there. The session needs no schema: the dialect names
+/// it.
 bool delete_message(backend::Session&, const backend::Dialect&, std::string_view consumer,
-                    std::string_view business_key);
+                    std::string_view business_key, backend::TransactionUse);
 
 }  // namespace detail
 TXINBOX_NAMESPACE_END

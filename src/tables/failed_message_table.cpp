@@ -67,9 +67,9 @@ void FailedMessageTable::write_marker(const Token& process, bool exclusive) cons
           sql.now(), alone));
 }
 
-void FailedMessageTable::reset(bool keep_marker) const {
-  session_.change(fmt::format("UPDATE {} SET attempts = 0, crashes = 0{} WHERE {}", table(),
-                              keep_marker ? "" : ", running_token = NULL", is_key()));
+bool FailedMessageTable::reset(bool keep_marker) const {
+  return session_.execute(fmt::format("UPDATE {} SET attempts = 0, crashes = 0{} WHERE {}", table(),
+                                      keep_marker ? "" : ", running_token = NULL", is_key())) > 0;
 }
 
 std::string FailedMessageTable::clear_marker_sql(const Token& process) const {

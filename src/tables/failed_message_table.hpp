@@ -34,7 +34,8 @@ struct FailedMessageRow {
   std::optional<ProcessMarker> marker = {};
 };
 
-/// Statements on the table of failed messages, about one message. Each is a transaction of its own.
+/// Statements on the table of failed messages, about one message. Each is a transaction of its own, except where it
+/// says otherwise.
 class FailedMessageTable {
  public:
   FailedMessageTable(backend::Session& session, std::string_view consumer, const Message& message)
@@ -48,8 +49,9 @@ class FailedMessageTable {
 
   void write_marker(const Token& process, bool exclusive) const;
 
-  /// Sets the numbers of failures and of crashes to zero. `keep_marker`: an attempt may be running.
-  void reset(bool keep_marker) const;
+  /// Sets the numbers of failures and of crashes to zero, in the open transaction. `keep_marker`: an attempt may be
+  /// running. Returns false if there is no row.
+  bool reset(bool keep_marker) const;
 
   /// Returns the statement that removes this process's marker. The row stays, with its failures.
   std::string clear_marker_sql(const Token& process) const;

@@ -251,13 +251,13 @@ void OutboxMessageTable::remove(std::span<const OutboxRowKey> rows) const {
 }
 
 bool OutboxMessageTable::remove_if(const OutboxRowKey& row, std::string_view condition) const {
-  return session_.change(
+  return session_.execute(
              fmt::format("DELETE FROM {} WHERE {} AND {}", table_, is_one_of(std::span(&row, 1)), condition)) > 0;
 }
 
 bool OutboxMessageTable::retry(const OutboxRowKey& row) const {
-  return session_.change(fmt::format("UPDATE {} SET parked_at = NULL, attempts = 0 WHERE {} AND parked_at IS NOT NULL",
-                                     table_, is_one_of(std::span(&row, 1)))) > 0;
+  return session_.execute(fmt::format("UPDATE {} SET parked_at = NULL, attempts = 0 WHERE {} AND parked_at IS NOT NULL",
+                                      table_, is_one_of(std::span(&row, 1)))) > 0;
 }
 
 void OutboxMessageTable::record_failures(std::span<const FailedAttempt> failures) const {

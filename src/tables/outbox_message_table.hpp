@@ -94,7 +94,7 @@ struct OutboxQuery {
 /// Returns the statement of `OutboxMessageTable::read`.
 std::string select_outbox_rows(const backend::Dialect&, std::string_view table, const OutboxQuery&);
 
-/// The statements of a relay about messages. Each is a transaction of its own.
+/// The statements of a relay about messages. Each is a transaction of its own, except where it says otherwise.
 class OutboxMessageTable {
  public:
   explicit OutboxMessageTable(backend::Session& session);
@@ -113,10 +113,12 @@ class OutboxMessageTable {
 
   void remove(std::span<const OutboxRowKey> rows) const;
 
-  /// Removes the row if it meets the condition, which is SQL. Returns whether the row was removed.
+  /// In the open transaction, removes the row if it meets the condition, which is SQL. Returns whether the row was
+  /// removed.
   bool remove_if(const OutboxRowKey& row, std::string_view condition) const;
 
-  /// Makes a parked message wait again, so that the relay publishes it. Returns false if the message is not parked.
+  /// In the open transaction, makes a parked message wait again, so that the relay publishes it. Returns false if the
+  /// message is not parked.
   bool retry(const OutboxRowKey& row) const;
 
   /// Counts these attempts, in one statement. No two are of the same row. If the reply is lost, call it again: an

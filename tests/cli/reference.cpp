@@ -25,6 +25,7 @@ const std::vector<Command::Arguments> places{{"migrate"},
                                              {"leases"},
                                              {"conflicts"},
                                              {"redrive"},
+                                             {"audit"},
                                              {"show"},
                                              {"forget"},
                                              {"pause"},
@@ -154,7 +155,7 @@ TEST_CASE("the man page and the completions have every subcommand and option" *
 
 TEST_CASE("bash completes subcommands and the names of states" * doctest::skip(!has_variable("TXINBOX_REFERENCE"))) {
   CHECK(offered({"con"}) == std::set<std::string>{"conflicts", "consume"});
-  CHECK(offered({""}).size() == 15);
+  CHECK(offered({""}).size() == 16);
   CHECK(offered({"failed", ""}) == std::set<std::string>{"list", "retry", "discard"});
   CHECK(offered({"failed", "list", "--state", "par"}) == std::set<std::string>{"parked"});
   CHECK(offered({"purge", "--dry"}) == std::set<std::string>{"--dry-run"});

@@ -28,6 +28,7 @@ void add_all(Command app, Run& run) {
   add_purge(app, run);
   add_failed(app, run);
   add_redrive(app, run);
+  add_audit(app, run);
   add_outbox(app, run);
   add_relay(app, run);
 }

@@ -54,6 +54,7 @@ void FailedOptions::add_list_to(Command command) {
 
 void FailedOptions::add_change_to(Command command, const std::vector<std::string>& changeable) {
   add_to(command);
+  by.add_to(command);
   auto every = command.flag("--all", all, "All messages that the filters choose, instead of one");
   command.option("--state", state, "With --all: only those in this state")
       .type("STATE")

@@ -7,6 +7,7 @@
 
 #include <txinbox/failed_messages.hpp>
 
+#include "cli/operator_options.hpp"
 #include "console/database_option.hpp"
 
 namespace txinbox::cli {
@@ -15,6 +16,7 @@ namespace txinbox::cli {
 /// choose.
 struct FailedOptions {
   DatabaseOption database;
+  OperatorOptions by;
   std::string consumer;
   std::string key;
   std::string keys_from;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -23,7 +24,7 @@ constexpr std::size_t at_once = 1000;
 struct Change {
   std::string_view command;
   std::string_view done;
-  std::size_t (*run)(ConnectionRef, const FailedFilter&);
+  std::size_t (*run)(ConnectionRef, const FailedFilter&, const std::optional<OperatorAction>&);
   std::vector<FailedState> states;  ///< The states that it can change.
   std::string_view meaning;
 };
@@ -36,6 +37,7 @@ std::string count_of(std::size_t count, std::string_view one, std::string_view m
 /// fail during this call are not changed: their last failure is too recent for the filter.
 std::size_t change_all(soci::session& session, const Change& change, const FailedOptions& options) {
   const auto began = std::chrono::steady_clock::now();
+  const std::optional by(options.by.action());
   std::size_t changed = 0;
   for (const FailedState state : change.states) {
     FailedFilter filter = options.filter();
@@ -47,7 +49,7 @@ std::size_t change_all(soci::session& session, const Change& change, const Faile
     do {
       const auto elapsed = std::chrono::steady_clock::now() - began;
       filter.older_than = older_than + std::chrono::floor<std::chrono::seconds>(elapsed);
-      some = change.run(session, filter);
+      some = change.run(session, filter, by);
       changed += some;
     } while (some > 0 && options.all);
   }

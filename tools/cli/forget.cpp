@@ -1,10 +1,12 @@
 #include <memory>
+#include <optional>
 
 #include <fmt/format.h>
 #include <txinbox/retention.hpp>
 
 #include "cli/help_text.hpp"
 #include "cli/known_consumer.hpp"
+#include "cli/operator_options.hpp"
 #include "cli/row_options.hpp"
 #include "cli/subcommands.hpp"
 #include "console/exit_status.hpp"
@@ -15,8 +17,9 @@
 namespace txinbox::cli {
 namespace {
 
-int run_forget(const RowOptions& options) {
+int run_forget(const RowOptions& options, const OperatorOptions& by) {
   const auto keys = options.keys("forget");
+  const std::optional action(by.action());
   auto pool = open_database(options.database);
   auto connection = pool.acquire();
   Output output;
@@ -29,7 +32,7 @@ int run_forget(const RowOptions& options) {
   };
   try {
     for_each_key(keys, [&](const FileKey& each) {
-      const bool removed = forget(connection.session(), options.consumer, each.key);
+      const bool removed = forget(connection.session(), options.consumer, each.key, action);
       forgotten += removed ? 1U : 0U;
       if (options.json) {
         Json json;
@@ -53,12 +56,14 @@ int run_forget(const RowOptions& options) {
 
 void add_forget(Command app, Run& run) {
   auto options = std::make_shared<RowOptions>();
+  auto by = std::make_shared<OperatorOptions>();
   auto command = app.subcommand("forget", "Remove the row of a business key: the next delivery runs again");
   options->add_to(command);
+  by->add_to(command);
   command.add_help(
       {"txinbox forget --consumer order-service o22", "txinbox forget --consumer order-service --keys-from keys.txt"},
       {{exit_ok, "success"}, {exit_found, "a key had no row"}, usage_status, database_status, output_status});
-  command.on_chosen(run, [options] { return run_forget(*options); });
+  command.on_chosen(run, [options, by] { return run_forget(*options, *by); });
 }
 
 }  // namespace txinbox::cli

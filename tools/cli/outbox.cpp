@@ -10,6 +10,7 @@
 #include "cli/age.hpp"
 #include "cli/base64.hpp"
 #include "cli/help_text.hpp"
+#include "cli/operator_options.hpp"
 #include "cli/row_list.hpp"
 #include "cli/subcommands.hpp"
 #include "console/database_option.hpp"
@@ -30,6 +31,7 @@ using std::chrono::seconds;
 
 struct OutboxOptions {
   DatabaseOption database;
+  OperatorOptions by;
   std::string id, topic, key, state;
   std::size_t limit = 100;
   bool all = false, payload = false, json = false;
@@ -147,14 +149,15 @@ int run_list(const OutboxOptions& options) {
   return messages.empty() && !options.id.empty() ? exit_found : exit_ok;
 }
 
-int run_change(const OutboxOptions& options, std::string_view command, std::string_view done,
-               std::size_t (*change)(ConnectionRef, const OutboxFilter&)) {
+using OutboxChange = std::size_t (*)(ConnectionRef, const OutboxFilter&, const std::optional<OperatorAction>&);
+
+int run_change(const OutboxOptions& options, std::string_view command, std::string_view done, OutboxChange change) {
   options.check_choice(command);
   auto pool = open_database(options.database);
   auto connection = pool.acquire();
   OutboxFilter filter = options.filter();
   filter.limit = std::numeric_limits<std::size_t>::max();
-  const std::size_t changed = change(connection.session(), filter);
+  const std::size_t changed = change(connection.session(), filter, options.by.action());
   Output output;
   output.line(options.json ? Json{{done, changed}}.text() : fmt::format("{} {} messages", done, changed));
   if (output.failed()) return exit_stopped;
@@ -162,10 +165,11 @@ int run_change(const OutboxOptions& options, std::string_view command, std::stri
 }
 
 void add_change(Command app, Run& run, const std::string& name, const std::string& done, const std::string& help,
-                const std::vector<std::string>& states, std::size_t (*change)(ConnectionRef, const OutboxFilter&)) {
+                const std::vector<std::string>& states, OutboxChange change) {
   auto options = std::make_shared<OutboxOptions>();
   auto command = app.subcommand(name, help);
   options->add_to(command);
+  options->by.add_to(command);
   command.flag("--all", options->all, "All messages that the filters choose, instead of one");
   if (!states.empty()) command.option("--state", options->state, "Only in this state").type("STATE").one_of(states);
   command.add_help({"txinbox outbox " + name + " --all --topic stock"}, {{exit_ok, "the chosen messages were changed"},

@@ -1,6 +1,3 @@
-#include <pwd.h>
-#include <unistd.h>
-
 #include <chrono>
 #include <memory>
 #include <optional>
@@ -11,6 +8,7 @@
 
 #include "cli/help_text.hpp"
 #include "cli/known_consumer.hpp"
+#include "cli/operator_options.hpp"
 #include "cli/subcommands.hpp"
 #include "console/database_option.hpp"
 #include "console/duration.hpp"
@@ -31,24 +29,13 @@ struct PauseOptions {
   DatabaseOption database;
   std::string consumer;
   std::string duration;
-  std::string reason;
-  std::string actor;
+  OperatorOptions by;
   bool json = false;
 
   void add_to(Command command) {
     database.add_to(command);
     command.option("--consumer", consumer, "The consumer's name").required().type("NAME");
-    command.option("--by", actor, "Who does it, for the audit; without it, the name of the system's user").type("NAME");
     command.flag("--json", json, "Print JSON");
-  }
-
-  OperatorAction action() const { return {.actor = actor.empty() ? system_user() : actor, .reason = reason}; }
-
- private:
-  static std::string system_user() {
-    const uid_t user = ::getuid();
-    const passwd* found = ::getpwuid(user);
-    return found != nullptr && *found->pw_name != '\0' ? std::string(found->pw_name) : std::to_string(user);
   }
 };
 
@@ -62,11 +49,11 @@ std::optional<seconds> duration_of(const PauseOptions& options) {
 }
 
 int run_pause(const PauseOptions& options) {
-  if (options.reason.empty()) throw UsageError("pause: --reason must not be empty");
+  if (options.by.reason.empty()) throw UsageError("pause: --reason must not be empty");
   const auto duration = duration_of(options);
   auto pool = open_database(options.database);
   auto connection = pool.acquire();
-  pause_consumer(connection.session(), options.consumer, options.action(), duration);
+  pause_consumer(connection.session(), options.consumer, options.by.action(), duration);
   Output output;
   if (options.json) {
     Json json{{"paused", true}, {"for_s", nullptr}};
@@ -83,7 +70,7 @@ int run_pause(const PauseOptions& options) {
 int run_resume(const PauseOptions& options) {
   auto pool = open_database(options.database);
   auto connection = pool.acquire();
-  const bool resumed = resume_consumer(connection.session(), options.consumer, options.action());
+  const bool resumed = resume_consumer(connection.session(), options.consumer, options.by.action());
   Output output;
   if (options.json) {
     output.line(Json{{"resumed", resumed}}.text());
@@ -106,7 +93,7 @@ void add_pause(Command app, Run& run) {
   options->add_to(command);
   command.option("--for", options->duration, "The pause ends after this time (10m, 12h); without it, with resume")
       .type("TIME");
-  command.option("--reason", options->reason, "Why, for those who see the pause").required().type("TEXT");
+  options->by.add_to(command).required();
   command.add_help({"txinbox pause --consumer order-service --for 1h --reason 'the warehouse is down'"},
                    {{exit_ok, "success"}, usage_status, database_status, output_status});
   command.on_chosen(run, [options] { return run_pause(*options); });
@@ -116,7 +103,7 @@ void add_resume(Command app, Run& run) {
   auto options = std::make_shared<PauseOptions>();
   auto command = app.subcommand("resume", "End the pause of a consumer");
   options->add_to(command);
-  command.option("--reason", options->reason, "Why, for the audit").type("TEXT");
+  options->by.add_to(command);
   command.add_help({"txinbox resume --consumer order-service"}, {{exit_ok, "success"},
                                                                  {exit_found, "the consumer was not paused"},
                                                                  usage_status,

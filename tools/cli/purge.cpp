@@ -10,6 +10,7 @@
 
 #include "cli/help_text.hpp"
 #include "cli/known_consumer.hpp"
+#include "cli/operator_options.hpp"
 #include "cli/subcommands.hpp"
 #include "console/database_option.hpp"
 #include "console/duration.hpp"
@@ -34,6 +35,7 @@ struct PurgeCommand {
   std::string older_than;
   std::string max_time;
   PurgeOptions options;
+  OperatorOptions by;
   bool failed = false;
   bool conflicts = false;
   bool dry_run = false;
@@ -145,6 +147,7 @@ int run_purge(const PurgeCommand& command) {
   Progress progress;
   std::size_t all = 0;
   PurgeOptions options = command.options;
+  options.by = command.by.action();
   options.stop = signals.token();
   options.listeners = {on_event([&](const Event& event) {
     all += event.rows;
@@ -194,6 +197,7 @@ void add_purge(Command app, Run& run) {
   purge.flag("--failed", command->failed, "Remove failed messages that are not parked, instead of consumed ones");
   purge.flag("--conflicts", command->conflicts, "Remove conflicting messages, instead of consumed ones");
   purge.flag("--dry-run", command->dry_run, "Only print how many rows would be removed");
+  command->by.add_to(purge);
   purge.flag("--json", command->json, "Print JSON");
   purge.add_help({"txinbox purge --older-than 30d --dry-run", "txinbox purge --older-than 30d --max-time 10m",
                   "txinbox purge --older-than 90d --failed --conflicts"},

@@ -16,6 +16,7 @@
 #include "base/text.hpp"
 #include "cli/brokers.hpp"
 #include "cli/help_text.hpp"
+#include "cli/operator_options.hpp"
 #include "cli/subcommands.hpp"
 #include "console/database_option.hpp"
 #include "console/duration.hpp"
@@ -36,6 +37,7 @@ struct CommandOptions {
   DatabaseOption database;
   std::string from, key, idle_exit = "3s";
   RedriveOptions redrive;
+  OperatorOptions by;
   std::size_t rate = 0;
   bool again = false, json = false;
 };
@@ -165,6 +167,7 @@ int run_redrive(CommandOptions options) {
   const std::string url = source_url(options.from);
   if (!options.key.empty()) options.redrive.message_of = key_from_template(options.key);
   if (options.again) options.redrive.max_redrives = std::numeric_limits<int>::max();
+  options.redrive.by = options.by.action();
   options.redrive.rate = static_cast<double>(options.rate);
   options.redrive.idle_exit = *parse_duration(options.idle_exit);
   StopSignals signals;
@@ -224,6 +227,7 @@ void add_redrive(Command app, Run& run) {
         const auto time = parse_duration(text);
         return time && time->count() > 0 ? "" : "write a time such as 500ms, 10s or 5m";
       });
+  options->by.add_to(command, "--audit-reason");
   command.flag("--json", options->json, "Print JSON");
   command.add_help(
       {"txinbox redrive --from 'kafka://broker:9092/orders.dead?group=redrive' --dry-run",

@@ -18,6 +18,7 @@ void add_pause(Command app, Run& run);
 void add_resume(Command app, Run& run);
 void add_purge(Command app, Run& run);
 void add_failed(Command app, Run& run);
+void add_audit(Command app, Run& run);
 void add_redrive(Command app, Run& run);
 void add_outbox(Command app, Run& run);
 void add_relay(Command app, Run& run);

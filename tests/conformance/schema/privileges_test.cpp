@@ -111,6 +111,22 @@ TEST_CASE("the documented privileges are enough for the migration, and the servi
   CHECK(TxConsumer(pool, "svc").consume({.business_key = "1"}, nothing).outcome == Outcome::consumed);
 }
 
+TEST_CASE("the record of a change needs INSERT on the audit's table, and its list SELECT" *
+          doctest::skip(!has_users())) {
+  const TestDatabase db;
+  const User user(db);
+  grant_service(user, db);
+  user.grant("delete on " + schema_of(db) + ".txinbox_consumed_message");
+  Pool pool = user.pool();
+  CHECK(TxConsumer(pool, "svc").consume({.business_key = "1"}, nothing).outcome == Outcome::consumed);
+  CHECK_THROWS((void)forget(pool.acquire(), "svc", "1", OperatorAction{"ann"}));
+  user.grant("insert on " + schema_of(db) + ".txinbox_audit");
+  CHECK(forget(pool.acquire(), "svc", "1", OperatorAction{"ann"}));
+  CHECK_THROWS((void)list_audit(pool.acquire()));
+  user.grant("select on " + schema_of(db) + ".txinbox_audit");
+  CHECK(list_audit(pool.acquire()).size() == 1);
+}
+
 TEST_CASE("the documented privileges are enough to pause and resume a consumer, and are necessary" *
           doctest::skip(!has_users())) {
   const TestDatabase db;

@@ -258,6 +258,25 @@ TEST_CASE("a dry run changes nothing") {
   CHECK(dead.state_of("a") == "parked");
 }
 
+TEST_CASE("redrive by an operator has a record at its begin and at its end, and one for each message that was parked") {
+  DeadLetters scene;
+  scene.add("a");
+  scene.add("b");
+  const auto audit = [&] { return list_audit(scene.pool.acquire()); };
+  CHECK(scene.run({.by = OperatorAction{"ann", "repaired"}, .dry_run = true}).redriven == 2);
+  CHECK(audit().empty());
+  CHECK(scene.run({.by = OperatorAction{"ann", "repaired"}}).redriven == 2);
+  const auto all = audit();
+  REQUIRE(all.size() == 4);
+  CHECK(all[0].action == "redrive");
+  CHECK(all[0].messages == 2);
+  CHECK(all[1].action == "retry");
+  CHECK(all[2].action == "retry");
+  CHECK(all[3].action == "redrive_begin");
+  CHECK(all[3].messages == 0);
+  for (const AuditRecord& each : all) CHECK(each.actor == "ann");
+}
+
 TEST_CASE("an acknowledgement of a lane never covers a dead letter that is left") {
   double rate = 0;
   SUBCASE("all in one batch") {}
