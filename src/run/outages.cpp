@@ -37,8 +37,10 @@ bool Outages::is_reason(const Job& job) const noexcept {
 }
 
 void Outages::suspect(const Job& job, const std::exception_ptr& error) const {
-  job.front()->outage_after = jobs_;
-  job.front()->suspected = error;
+  Entry& first = *job.front();
+  first.outage_after = jobs_;
+  // If earlier failures are not counted yet, the error came when they were to be counted: the handler has not run.
+  if (first.uncounted.empty()) first.suspected = error;
 }
 
 std::optional<std::chrono::milliseconds> Outages::met_by(const Job& job, Time now) {

@@ -231,6 +231,10 @@ std::optional<Result> SchedulerWorld::count_failures(detail::Entry& entry) {
   const Id id = id_of(entry.incoming);
   for (; !entry.uncounted.empty(); entry.uncounted.erase(entry.uncounted.begin())) {
     if (held_elsewhere.contains(id)) return Result{.outcome = Outcome::in_progress};
+    if (lost_counts[id] > 0) {
+      --lost_counts[id];
+      return Result{.outcome = Outcome::failed, .error = outage()};
+    }
     const bool is_outage = is_transient(entry.uncounted.front());
     const int count = is_outage ? ++proven_failures[id] : ++failures[id];
     if (count < (is_outage ? max_attempts : parks_after_)) continue;

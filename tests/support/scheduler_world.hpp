@@ -73,7 +73,8 @@ class SchedulerWorld {
   };
   std::map<Id, Times> fates;    ///< The fates that are not good.
   std::set<Id> held_elsewhere;  ///< Messages whose proven failures cannot be counted: another delivery has their keys.
-  std::set<Id> endless;         ///< Messages whose handlers do not end until they are removed from here.
+  std::map<Id, int> lost_counts;  ///< So often, the connection ends when their proven failures are to be counted.
+  std::set<Id> endless;           ///< Messages whose handlers do not end until they are removed from here.
   bool database_is_down = false;
   bool handler_works = true;                     ///< Otherwise it throws for each message.
   std::chrono::milliseconds job_time{0};         ///< How long a job takes.

@@ -192,6 +192,19 @@ TEST_CASE("a message whose proven failure cannot be counted yet still runs alone
   CHECK(world.proven_failures[poison] == 3);
 }
 
+TEST_CASE("an error while a proven failure is counted is no other failure of the message") {
+  SchedulerWorld world(4, 1'000, SchedulerWorld::options_of_test(), 1);
+  const SchedulerWorld::Id poison{0, 50};
+  world.fates[poison] = {Fate::poison, 3};
+  world.lost_counts[poison] = 5;
+  for (int i = 0; i < 5'000 && world.acknowledged_in_all() < 4'000; ++i) work_for_50ms(world);
+  CHECK(world.problem() == "");
+  CHECK(world.acknowledged_in_all() == 4'000);
+  CHECK(world.lost_counts[poison] == 0);
+  CHECK(world.proven_failures[poison] >= 1);
+  CHECK(world.proven_failures[poison] <= 2);  // nothing is proven about the first of the three
+}
+
 TEST_CASE("an error as of an outage is proven only if another message is consumed after it") {
   SchedulerWorld world(2, 3, SchedulerWorld::options_of_test(), 1);
   world.max_attempts = 1;
