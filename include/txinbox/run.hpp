@@ -76,8 +76,8 @@ struct RunOptions {
 
   /// The most messages that `run` holds besides: those without a lane that wait for another try, and those of paused
   /// lanes. What exceeds it counts for `max_in_flight`. If a source can read a lane again, as Kafka's can, `run`
-  /// forgets messages of paused lanes before this happens: those that have not begun to run, and those that are done
-  /// and wait for an earlier one. The inbox answers the latter when they come again.
+  /// forgets messages of paused lanes before this happens, except for the first one: those that have not begun to run,
+  /// those that wait for another try, and those that are done. The inbox answers the latter when they come again.
   std::size_t max_waiting = 10'000;
 
   /// The most bytes of bodies that `run` holds besides, as `max_waiting`.

@@ -69,8 +69,8 @@ struct DeadLetter {
                                   ///< message.
   std::string consumer = {};      ///< The consumer's name.
   std::string business_key = {};  ///< Empty if it could not be read.
-  int failures = 0;               ///< How often its handler has failed in this process. `list_failed` counts those of
-                                  ///< all processes.
+  int failures = 0;               ///< How often its handler has failed since `run` has got this delivery.
+                                  ///< `list_failed` counts those of all deliveries.
   bool confirmed = false;         ///< A source sets it when the broker has confirmed that it has the dead letter.
 };
 

@@ -23,11 +23,11 @@ bool is_slow(const Lane& lane, Lanes::Time now) {
   return lane.window.front()->state == Entry::State::running;
 }
 
-/// Whether the broker may deliver the message again: it has not begun to run, or the inbox will answer the duplicate.
-/// A second delivery of a dead letter would publish it again.
+/// Whether the broker may deliver the message again: it has to run, or the inbox will answer the duplicate. Failures
+/// that are not counted yet would be lost. A second delivery of a dead letter would publish it again.
 bool may_come_again(const Entry& entry) {
   if (entry.state == Entry::State::done) return entry.reason.empty();
-  return entry.state == Entry::State::waiting && entry.retries == 0;
+  return entry.state == Entry::State::waiting && entry.undecided.empty() && entry.uncounted.empty();
 }
 
 }  // namespace

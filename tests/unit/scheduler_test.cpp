@@ -42,6 +42,7 @@ struct Isolated {
   std::size_t stuck_lanes = 0;
   Fate fate = Fate::fails;
   std::size_t place = 0;
+  std::size_t next_place = 0;  ///< Another message of these lanes with this fate. 0: there is none.
   bool is_endless = false;
   RunOptions options = SchedulerWorld::options_of_test();
   std::size_t job_size = 3;
@@ -53,6 +54,7 @@ constexpr std::size_t per_lane = 30;
 void check_isolation(const Isolated& what) {
   CAPTURE(what.stuck_lanes);
   CAPTURE(what.place);
+  CAPTURE(what.next_place);
   CAPTURE(static_cast<int>(what.fate));
   CAPTURE(what.job_size);
   CAPTURE(what.can_rewind);
@@ -62,6 +64,7 @@ void check_isolation(const Isolated& what) {
       world.endless.insert({lane, what.place});
     } else {
       world.fates[{lane, what.place}] = {what.fate};
+      if (what.next_place > 0) world.fates[{lane, what.next_place}] = {what.fate};
     }
   }
   world.run_for(2min);
@@ -100,6 +103,25 @@ TEST_CASE("lanes that wait keep no other lane waiting, however many they are and
 TEST_CASE(
     "if messages of the other keys of a lane are done behind one that waits, they take no room from other lanes") {
   check_isolation_of_all(Ordering::key);
+}
+
+TEST_CASE("if messages of several keys of a lane wait, what is between them takes no room from other lanes") {
+  for (const std::size_t stuck : {1UL, 3UL, 7UL}) {
+    for (const Fate fate : {Fate::fails, Fate::postponed, Fate::poison}) {
+      for (const std::size_t next_place : {1UL, 5UL, 9UL}) {
+        for (const std::size_t job_size : {1UL, 3UL, 100UL}) {
+          RunOptions options = SchedulerWorld::options_of_test();
+          options.order = Ordering::key;
+          check_isolation({.stuck_lanes = stuck,
+                           .fate = fate,
+                           .next_place = next_place,
+                           .options = options,
+                           .job_size = job_size,
+                           .can_rewind = true});
+        }
+      }
+    }
+  }
 }
 
 TEST_CASE("a handler that does not end keeps no other worker from other lanes") {
@@ -203,6 +225,34 @@ TEST_CASE("an error while a proven failure is counted is no other failure of the
   CHECK(world.lost_counts[poison] == 0);
   CHECK(world.proven_failures[poison] >= 1);
   CHECK(world.proven_failures[poison] <= 2);  // nothing is proven about the first of the three
+}
+
+TEST_CASE("a failure that is not counted yet is not forgotten when its lane waits for an earlier message") {
+  RunOptions options = SchedulerWorld::options_of_test();
+  options.order = Ordering::key;
+  options.max_in_flight = 140;
+  SchedulerWorld world(3, 60, options, 1, true);
+  const SchedulerWorld::Id first{1, 0}, poison{1, 5};
+  world.fates[first] = {Fate::postponed};
+  world.fates[poison] = {Fate::poison};
+  world.held_elsewhere.insert(poison);
+  world.poll(66);  // so no lane is paused before the failure is proven
+  for (int i = 0; i < 200; ++i) {
+    world.settle();
+    while (world.begin_job()) continue;
+    world.end_job();
+    world.now += 50ms;
+  }
+  const int runs = world.runs(poison);
+  CHECK(runs > 1);
+  for (int i = 0; i < 200; ++i) work_for_50ms(world);
+  CHECK(world.pauses > 0);
+  CHECK(world.acknowledged(2) == 60);
+  world.fates.erase(first);
+  for (int i = 0; i < 200; ++i) work_for_50ms(world);
+  CHECK(world.problem() == "");
+  CHECK(world.acknowledged(1) == 5);
+  CHECK(world.runs(poison) == runs);
 }
 
 TEST_CASE("an error as of an outage is proven only if another message is consumed after it") {
