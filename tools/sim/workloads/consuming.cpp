@@ -105,7 +105,9 @@ void Consuming::serve(std::size_t, const std::stop_token& stop) {
 
 void Consuming::note_refusal(const RunEvent& event) {
   const Personality& database = *world_.plan.personality;
-  if (event.type != RunEventType::retry || !event.error_class.ends_with(database.error.full)) return;
+  const bool is_refusal = event.error_class.ends_with(database.error.full) ||
+                          (database.name == "sqlite3" && event.error_class.ends_with(database.error.lost));
+  if (event.type != RunEventType::retry || !is_refusal) return;
   sent_.at(std::string(event.business_key)).was_refused = true;
 }
 
