@@ -40,7 +40,7 @@ PUBLIC = {
     "transaction": "transaction",
     "outbox": "outbox outbox_messages outbox_relay",
     "retention": "retention",
-    "admin": "failed_messages inspect operations",
+    "admin": "erase failed_messages inspect operations",
     "soci_adapter": "execute",
     "consume": "handler idempotent tx_consumer",
     "lease": "lease_consumer lease_store",

@@ -59,6 +59,11 @@ published again: {\"no\":\"order2\"} order1: acknowledge order2: acknowledge " ]
     fail "failed_messages says: $actions"
 }
 
+personal_data() {
+  lines=$(run personal_data | in_one_line)
+  [ "$lines" = "consumed 1 not erased already_consumed " ] || fail "personal_data says: $lines"
+}
+
 stopping_service() {
   "$folder/stopping_service" >stopping.txt & # not run, whose process would be a shell
   service=$!

@@ -7,6 +7,7 @@
 #include <txinbox/consumer_options.hpp>
 #include <txinbox/dead_letter.hpp>
 #include <txinbox/delivery.hpp>
+#include <txinbox/erase.hpp>
 #include <txinbox/error.hpp>
 #include <txinbox/failed_messages.hpp>
 #include <txinbox/finding.hpp>

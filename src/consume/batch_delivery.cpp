@@ -115,9 +115,14 @@ BatchDelivery::RunOutcome BatchDelivery::run(const Part& part) {
   try {
     const ReentrancyCheck not_nested(context_.source.identity());
     const std::uint64_t losses = context_.losses();
-    SessionHandle session = context_.source.borrow(context_.options.stop);
-    session_borrowed_ = true;
-    outcome = run_on(session, part, losses);
+    const ErasedKeys::Reading erased = context_.read_erased();
+    if (answer_erased(part, *erased)) {
+      outcome.end = BatchRun::End::run_again;
+    } else {
+      SessionHandle session = context_.source.borrow(context_.options.stop);
+      session_borrowed_ = true;
+      outcome = run_on(session, part, *erased, losses);
+    }
   } catch (...) {
     outcome.failure = Failure::current();
   }
@@ -132,11 +137,21 @@ BatchDelivery::RunOutcome BatchDelivery::run(const Part& part) {
   return outcome;
 }
 
-BatchDelivery::RunOutcome BatchDelivery::run_on(SessionHandle& session, const Part& part, std::uint64_t losses) {
+/// Gives results to the messages that were erased. Returns whether there was one: the part must then be made again.
+bool BatchDelivery::answer_erased(const Part& part, const ErasedKeyReading& erased) {
+  for (BatchItem* const item : part) {
+    item->result = erased.find(context_.consumer, *item->message);
+    progress_ = progress_ || item->result.has_value();
+  }
+  return progress_;
+}
+
+BatchDelivery::RunOutcome BatchDelivery::run_on(SessionHandle& session, const Part& part,
+                                                const ErasedKeyReading& erased, std::uint64_t losses) {
   context_.backlog.resolve(session.backend());
   recovery_.resolve(session.backend());
   GuardedTransaction transaction(session.backend(), recovery_.in_doubt());
-  BatchRun run(context_, handlers_, messages_, recovery_, session, transaction, part);
+  BatchRun run(context_, handlers_, messages_, recovery_, session, transaction, part, erased);
   RunOutcome outcome;
   try {
     const bool keeps_refusals =
@@ -152,7 +167,7 @@ BatchDelivery::RunOutcome BatchDelivery::run_on(SessionHandle& session, const Pa
     (void)recovery_.abort_and_resolve(transaction, session, Failure());
     if (run.item_in_progress() != nullptr) end_ = run.item_in_progress()->index + 1;
     part_size_ = std::min(part_size_, run.most_items());
-    progress_ = progress_ || run.has_new_refusal();
+    progress_ = progress_ || run.has_new_refusal() || run.needs_reading();
     return outcome;
   }
   run.record_conflicts();

@@ -38,7 +38,8 @@ class BatchDelivery {
   }
   Part next_part();
   RunOutcome run(const Part&);
-  RunOutcome run_on(SessionHandle&, const Part&, std::uint64_t losses);
+  bool answer_erased(const Part&, const ErasedKeyReading&);
+  RunOutcome run_on(SessionHandle&, const Part&, const ErasedKeyReading&, std::uint64_t losses);
   void fail_torn_items(const std::optional<FailedItem>&);
   void after_commit(const Part&);
   bool savepoints_help(const Part&, const Failure&) const;

@@ -16,14 +16,15 @@ namespace detail {
 
 BatchRun::BatchRun(const ConsumerContext& context, const HandlersOfBatch& handlers, std::span<const Message> batch,
                    ClaimRecovery& recovery, SessionHandle& session, GuardedTransaction& transaction,
-                   std::span<BatchItem* const> part)
+                   std::span<BatchItem* const> part, const ErasedKeyReading& erased)
     : context_(context),
       handlers_(handlers),
       batch_(batch),
       recovery_(recovery),
       session_(session),
       transaction_(transaction),
-      part_(part) {
+      part_(part),
+      erased_(erased) {
   sort_keys();
   staged_.reserve(part_.size());
 }
@@ -53,6 +54,7 @@ std::vector<backend::ClaimRequest> BatchRun::claim_requests() const {
 
 BatchRun::End BatchRun::run_without_savepoints(OnFailure on_failure) {
   auto existing = transaction_.begin_and_claim_all(claim_requests());
+  if (has_waited_too_long()) return End::run_again;
   std::size_t claims = 0;
   for (std::size_t i = 0; i < keys_.size(); ++i) {
     keys_[i].existing = std::move(existing[i]);
@@ -74,6 +76,12 @@ BatchRun::End BatchRun::run_without_savepoints(OnFailure on_failure) {
   if (!(runs_at_once() ? run_at_once() : run_each())) return End::run_again;
   commit();
   return End::committed;
+}
+
+/// Whether a claim has waited so long that its key can have been erased since the reading.
+bool BatchRun::has_waited_too_long() {
+  needs_reading_ = needs_reading_ || !erased_.is_current();
+  return needs_reading_;
 }
 
 /// Whether the handler for all messages runs. If only one message is new, the user's handler for one message runs: its
@@ -157,6 +165,7 @@ BatchRun::End BatchRun::run_with_savepoints(OnFailure on_failure) {
     BatchItem& item = *part_[i];
     Key& key = keys_[key_of_[i]];
     if (key.failed || takes_over(i)) break;
+    if (i > 0 && erased_.is_old()) break;  // the next run reads the erased keys first
     const bool decided = key.existing || key.staged;
     if (!(decided ? stage(item, key) : run_in_savepoint(item, key))) return End::run_again;
     if (ends_batch(staged_.back().result, on_failure)) break;
@@ -178,6 +187,7 @@ bool BatchRun::run_in_savepoint(BatchItem& item, Key& key) {
       transaction_.release_savepoint(false);
       return stage(item, key);
     }
+    if (has_waited_too_long()) return false;
     key.claim = transaction_.claims() - 1;
     Staged done = run_handler_of(item);
     confirming = true;
@@ -232,6 +242,7 @@ bool BatchRun::keep_refusal(BatchItem& item, Key& key) {
     transaction_.release_savepoint(false);
     return stage(item, key);
   }
+  if (has_waited_too_long()) return false;
   key.claim = transaction_.claims() - 1;
   transaction_.release_savepoint(true);
   key.staged = staged_.size();

@@ -61,7 +61,7 @@ class BatchRun {
   /// `batch`: the messages of the call.
   BatchRun(const ConsumerContext& context, const HandlersOfBatch& handlers, std::span<const Message> batch,
            ClaimRecovery& recovery, SessionHandle& session, GuardedTransaction& transaction,
-           std::span<BatchItem* const> part);
+           std::span<BatchItem* const> part, const ErasedKeyReading& erased);
 
   /// Inserts all claims at once, then runs the handlers, or the one handler for all messages. Then it commits. It
   /// cannot roll back a single message.
@@ -84,6 +84,9 @@ class BatchRun {
 
   /// Whether a handler has refused its message in a transaction that was lost. The refusal is kept in the next run.
   bool has_new_refusal() const noexcept { return has_new_refusal_; }
+
+  /// Whether the next run needs another reading of the erased keys.
+  bool needs_reading() const noexcept { return needs_reading_; }
 
   /// How many items of the part may be in one transaction. It is less than all of them if a later item can take over
   /// the row that an earlier copy has found.
@@ -116,6 +119,7 @@ class BatchRun {
   std::vector<backend::ClaimRequest> claim_requests() const;
   const BatchItem* find_item_in_progress() const;
   bool takes_over(std::size_t at) const;
+  bool has_waited_too_long();
   bool stage(BatchItem&, Key&);
   bool stage_existing(BatchItem&, Key&);
   void stage_copy(BatchItem&, const Staged& first);
@@ -136,6 +140,7 @@ class BatchRun {
   SessionHandle& session_;
   GuardedTransaction& transaction_;
   std::span<BatchItem* const> part_;
+  const ErasedKeyReading& erased_;  ///< The part has no message that it finds.
 
   std::vector<std::size_t> first_of_key_;  ///< For each key, its first message in the part; sorted by key.
   std::vector<std::size_t> key_of_;        ///< For each message of the part, its key.
@@ -145,6 +150,7 @@ class BatchRun {
   const BatchItem* item_in_progress_ = nullptr;
   std::size_t most_items_ = part_.size();
   bool has_new_refusal_ = false;
+  bool needs_reading_ = false;
 };
 
 /// Whether no later message of the batch may run after this result. With `OnFailure::stop`, they wait until this

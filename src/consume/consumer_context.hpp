@@ -11,6 +11,7 @@
 #include "backend/session.hpp"
 #include "consume/consumer_policy.hpp"
 #include "consume/duplicate_counter.hpp"
+#include "consume/erased_keys.hpp"
 #include "consume/keys_in_flight.hpp"
 #include "consume/pause_check.hpp"
 #include "consume/recent_key_cache.hpp"
@@ -25,6 +26,7 @@ namespace detail {
 struct ConsumerContext : ConsumerPolicy {
   SessionProvider source;
   RecentKeyCache recent;
+  ErasedKeys erased;
   DuplicateCounter duplicates;
   KeysInFlight in_flight;  ///< Used with `claim_wait`.
   RecoveryBacklog backlog;
@@ -35,6 +37,9 @@ struct ConsumerContext : ConsumerPolicy {
 
   /// The number of lost connections of the pool, for the cache of recent keys. 0 if there is no cache.
   std::uint64_t losses() { return recent.enabled() ? source.lost_connections() : 0; }
+
+  /// As `ErasedKeys::read`.
+  ErasedKeys::Reading read_erased() { return erased.read(source, consumer, options.stop); }
 
   /// As `PauseCheck::is_paused`.
   bool is_paused() { return pause.is_paused(source, consumer, options.stop); }

@@ -70,9 +70,11 @@ Result SingleDelivery::consume_with_retries() {
   for (;;) {
     Failure failure;
     try {
-      Result result = run_in_scope(context_.options.listeners, scope(ScopeKind::attempt), [&] { return run(); });
+      std::optional<Result> result =
+          run_in_scope(context_.options.listeners, scope(ScopeKind::attempt), [&] { return run(); });
       notify_if_torn();
-      return result;
+      if (!result) continue;
+      return std::move(*result);
     } catch (...) {
       failure = Failure::current();
     }
@@ -111,9 +113,12 @@ bool SingleDelivery::may_be_left_by_another(const Failure& failure) noexcept {
   return may_be;
 }
 
-/// Runs the whole transaction once. If it throws, it has rolled back and given its session back.
-Result SingleDelivery::run() {
+/// Runs the whole transaction once. If it throws, it has rolled back and given its session back. Returns none if it
+/// must run again at once: the claim has waited so long that the key can have been erased.
+std::optional<Result> SingleDelivery::run() {
   handler_ran_ = false;
+  const ErasedKeys::Reading erased = read_erased();
+  if (auto result = erased->find(context_.consumer, message_)) return result;
   if (context_.options.count_starts && !attempt_.begun() && !refused_) {
     if (auto given_up = start_attempt()) return *given_up;
   }
@@ -142,6 +147,10 @@ Result SingleDelivery::run() {
       if (result.outcome == Outcome::already_consumed && !result.stored) remember(existing->content_hash);
       return result;
     }
+    if (!erased->is_current()) {
+      transaction.roll_back();
+      return std::nullopt;
+    }
     if (!refused_) {
       Delivery delivery(message_, schedule_.attempt(), context_.options.stop, index_);
       handler_ran_ = true;
@@ -155,7 +164,7 @@ Result SingleDelivery::run() {
     session.mark_clean();
     if (attempt_.begun()) attempt_.on_marker_removed();
     taken_over_ = !transaction.taken_over().empty();
-    return {.outcome = Outcome::consumed, .stored = stored_, .refused = refused_};
+    return Result{.outcome = Outcome::consumed, .stored = stored_, .refused = refused_};
   } catch (...) {
     const Failure failure = recovery_.abort_and_resolve(transaction, session, Failure::current());
     if (transaction.session_usable() && !failure.is_fatal_to_session()) remove_marker(session);
@@ -165,6 +174,11 @@ Result SingleDelivery::run() {
     if (torn_ && is_answer) throw transaction_lost(true);
     failure.rethrow();
   }
+}
+
+ErasedKeys::Reading SingleDelivery::read_erased() {
+  const ReentrancyCheck not_nested(context_.source.identity());
+  return context_.read_erased();
 }
 
 /// Writes the marker before the handler runs. A suspect runs exclusively. If the message has crashed its process too

@@ -42,7 +42,8 @@ class SingleDelivery {
   std::optional<Result> start_attempt();
   void remove_marker(SessionHandle&) noexcept;
   bool is_held(SessionHandle&);
-  Result run();
+  std::optional<Result> run();
+  ErasedKeys::Reading read_erased();
   Result answer(backend::ClaimedRow&, SessionHandle&);
   bool may_be_left_by_another(const Failure&) noexcept;
   void record_torn();

@@ -50,6 +50,7 @@ class DatabaseLeaseCall final : public LeaseCall {
   LeaseTable table(backend::Session& session) const { return {session, context_.consumer, message_}; }
   Answer claim(backend::Session&);
   std::optional<Answer> try_claim(backend::Session&);
+  std::optional<Result> find_erased_after(backend::Session&, std::int64_t fence);
   Result result_of(backend::Session&, backend::ClaimedRow&);
   void enter(ActiveLease&);
 
@@ -64,6 +65,7 @@ class DatabaseLeaseCall final : public LeaseCall {
   const std::function<void(Event)>& notify_;
   const LeaseOwner owner_;
   AttemptMarker attempt_;
+  ErasedKeys::Reading erased_;
   bool insert_tried_ = false;  ///< The row probably exists: read it first.
   bool taken_over_ = false;
 };
@@ -84,6 +86,8 @@ std::variant<Grant, Result> DatabaseLeaseCall::claim() {
 }
 
 DatabaseLeaseCall::Answer DatabaseLeaseCall::claim(backend::Session& session) {
+  erased_ = context_.erased.read(session, context_.consumer);
+  if (auto erased = erased_->find(context_.consumer, message_)) return std::move(*erased);
   // Another worker can change the row between two statements. Then try again, but not forever.
   constexpr int tries = 20;
   for (int i = 0; i < tries; ++i) {
@@ -107,6 +111,7 @@ std::optional<DatabaseLeaseCall::Answer> DatabaseLeaseCall::try_claim(backend::S
     const auto fence = table(session).insert(owner_, hash_.bytes(), lease_);
     session.record_claim_result(!fence);
     if (!fence) return std::nullopt;
+    if (auto erased = find_erased_after(session, *fence)) return std::move(*erased);
     return Grant{*fence, sent + lease_};
   }
   const bool ours = row->token == owner_.token.bytes();
@@ -125,6 +130,16 @@ std::optional<DatabaseLeaseCall::Answer> DatabaseLeaseCall::try_claim(backend::S
   if (!fence) return std::nullopt;
   taken_over_ = taken_over_ || (!ours && !expired);
   return Grant{*fence, asked + lease_};
+}
+
+/// The insert has waited so long that the key can have been erased. The inserted row is then discarded, because the
+/// service need not have the right to delete it. Returns the result of an erased message; none if it was not erased.
+std::optional<Result> DatabaseLeaseCall::find_erased_after(backend::Session& session, std::int64_t fence) {
+  if (erased_->is_current()) return std::nullopt;
+  erased_ = context_.erased.read(session, context_.consumer);
+  auto erased = erased_->find(context_.consumer, message_);
+  if (erased) table(session).discard(owner_, fence);
+  return erased;
 }
 
 Result DatabaseLeaseCall::result_of(backend::Session& session, backend::ClaimedRow& row) {

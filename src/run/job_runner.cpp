@@ -70,7 +70,7 @@ struct ThrowingHandler {
 template <class Consumer>
 std::optional<Result> count_failure_with(Consumer& consumer, const Message& message,
                                          const std::exception_ptr& failure) {
-  FailureCount count;
+  FailureCount count = FailureCount::none;
   const HandlerError error{.original = failure, .is_proven = true, .count = &count};
   bool was_called = false;
   try {

@@ -103,6 +103,12 @@ bool LeaseTable::park(const LeaseOwner& owner, std::int64_t fence) const {
       "state = 'parked', lease_owner = NULL, lease_expires_at = NULL, consumed_at = " + session_.dialect().now());
 }
 
+bool LeaseTable::discard(const LeaseOwner& owner, std::int64_t fence) const {
+  return change_own(owner, fence,
+                    "state = 'discarded', message_id = NULL, content_hash = NULL, lease_owner = NULL, lease_expires_at "
+                    "= NULL");
+}
+
 }  // namespace detail
 TXINBOX_NAMESPACE_END
 }  // namespace txinbox

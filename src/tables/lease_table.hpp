@@ -49,6 +49,7 @@ class LeaseTable {
   bool release(const LeaseOwner&, std::int64_t fence) const;
 
   bool park(const LeaseOwner&, std::int64_t fence) const;
+  bool discard(const LeaseOwner&, std::int64_t fence) const;
 
  private:
   std::string table() const;

@@ -23,6 +23,7 @@ void add_all(Command app, Run& run) {
   add_conflicts(app, run);
   add_show(app, run);
   add_forget(app, run);
+  add_erase(app, run);
   add_pause(app, run);
   add_resume(app, run);
   add_purge(app, run);

@@ -14,6 +14,7 @@ void add_leases(Command app, Run& run);
 void add_conflicts(Command app, Run& run);
 void add_show(Command app, Run& run);
 void add_forget(Command app, Run& run);
+void add_erase(Command app, Run& run);
 void add_pause(Command app, Run& run);
 void add_resume(Command app, Run& run);
 void add_purge(Command app, Run& run);

@@ -127,6 +127,32 @@ TEST_CASE("the record of a change needs INSERT on the audit's table, and its lis
   CHECK(list_audit(pool.acquire()).size() == 1);
 }
 
+TEST_CASE("the documented privileges are enough to erase a message, and are necessary" * doctest::skip(!has_users())) {
+  const TestDatabase db;
+  const std::string schema = schema_of(db);
+  const std::vector<std::string> privileges{
+      "delete on " + schema + ".txinbox_consumed_message", "delete on " + schema + ".txinbox_conflicting_message",
+      "insert on " + schema + ".txinbox_audit", "update on " + schema + ".txinbox_audit",
+      "select on " + schema + ".txinbox_audit"};
+  const User user(db);
+  grant_service(user, db);
+  Pool pool = user.pool();
+  TxConsumer consumer(pool, "svc");
+  const auto erase_one = [&](const std::string& key) {
+    CHECK(consumer.consume({.business_key = key}, nothing).outcome == Outcome::consumed);
+    return erase(pool.acquire(), "svc", std::vector{key}, OperatorAction{"ann"}, {.no_consumer_runs = true}).at(0);
+  };
+  for (const std::string& privilege : privileges) user.grant(privilege);
+  CHECK(erase_one("a") == EraseOutcome::erased);
+  for (const std::string& privilege : privileges) {
+    CAPTURE(privilege);
+    user.revoke(privilege);
+    CHECK_THROWS((void)erase_one(privilege));
+    user.grant(privilege);
+  }
+  CHECK(erase_one("b") == EraseOutcome::erased);
+}
+
 TEST_CASE("the documented privileges are enough to pause and resume a consumer, and are necessary" *
           doctest::skip(!has_users())) {
   const TestDatabase db;

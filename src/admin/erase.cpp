@@ -1,0 +1,105 @@
+#include <txinbox/erase.hpp>
+
+#include <optional>
+
+#include <txinbox/error.hpp>
+
+#include "backend/connection_access.hpp"
+#include "backend/table_check.hpp"
+#include "base/interruptible_sleep.hpp"
+#include "message/erased_key.hpp"
+#include "message/key.hpp"
+#include "pool/inbox_session.hpp"
+#include "tables/audit_table.hpp"
+#include "tables/erased_message_table.hpp"
+#include "tables/failed_message_table.hpp"
+#include "tables/lease_table.hpp"
+#include "types/enum_names.hpp"
+#include "types/row_state.hpp"
+
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace {
+
+constexpr detail::EnumNames<EraseOutcome, EraseOutcome::torn> outcome_names("erased", "not_found", "running", "torn");
+
+/// The erasure of some messages of one consumer.
+class Erasure {
+ public:
+  Erasure(const backend::ConnectionPtr& connection, std::string_view consumer, const std::optional<OperatorAction>& by)
+      : session_(connection, by), consumer_(consumer), by_(by), table_(*session_, consumer) {}
+
+  /// Adds the erased key. If it throws or returns anything but `erased`, it has changed nothing.
+  EraseOutcome add(const std::string& key) {
+    const bool added = run("erase", key, [&] {
+      if (!table_.add(key)) return false;
+      table_.remove_traces(key);
+      return true;
+    });
+    has_added_ = has_added_ || added;
+    return added ? EraseOutcome::erased : outcome_of_unchanged(key);
+  }
+
+  bool has_added() const noexcept { return has_added_; }
+
+  /// Removes the row of the key itself. It removes the traces again: a delivery that ran during `add` can have failed
+  /// since then.
+  void complete(const std::string& key) {
+    run("", key, [&] {
+      table_.remove_traces(key);
+      return table_.remove(key);
+    });
+  }
+
+ private:
+  template <class Step>
+  bool run(std::string_view action, const std::string& key, const Step& step) {
+    const std::string erased_key = detail::erased_key(consumer_, key);
+    const std::optional<OperatorAction> nobody;
+    const detail::AuditEntry entry{
+        .by = action.empty() ? nobody : by_, .action = action, .consumer = consumer_, .business_key = erased_key};
+    return detail::change_with_audit(*session_, entry, [&] { return step() ? std::size_t{1} : std::size_t{0}; }) > 0;
+  }
+
+  EraseOutcome outcome_of_unchanged(const std::string& key) {
+    const Message message{.business_key = key};
+    if (const auto row = detail::LeaseTable(*session_, consumer_, message).find()) {
+      return row->state == detail::RowState::torn ? EraseOutcome::torn : EraseOutcome::running;
+    }
+    if (detail::FailedMessageTable(*session_, consumer_, message).find().marker) return EraseOutcome::running;
+    const Message erased{.business_key = detail::erased_key(consumer_, key)};
+    return detail::LeaseTable(*session_, consumer_, erased).find() ? EraseOutcome::erased : EraseOutcome::not_found;
+  }
+
+  detail::InboxSession session_;
+  const std::string_view consumer_;
+  const std::optional<OperatorAction>& by_;
+  const detail::ErasedMessageTable table_;
+  bool has_added_ = false;
+};
+
+}  // namespace
+
+std::string_view to_string(EraseOutcome outcome) noexcept { return outcome_names[outcome]; }
+
+std::vector<EraseOutcome> erase(ConnectionRef connection, std::string_view consumer,
+                                std::span<const std::string> business_keys, const OperatorAction& by,
+                                const EraseOptions& options) {
+  detail::check_consumer(consumer);
+  for (const std::string& key : business_keys) detail::check_business_key(key);
+  const std::optional audited(by);
+  Erasure erasure(detail::ConnectionAccess::of(connection), consumer, audited);
+  std::vector<EraseOutcome> outcomes;
+  outcomes.reserve(business_keys.size());
+  for (const std::string& key : business_keys) outcomes.push_back(erasure.add(key));
+  if (erasure.has_added() && !options.no_consumer_runs && !detail::sleep_for(detail::erasure_wait, options.stop)) {
+    throw Error(ErrorCode::stopped, "the erasure is not complete; call it again with the same keys");
+  }
+  for (std::size_t i = 0; i < business_keys.size(); ++i) {
+    if (outcomes[i] == EraseOutcome::erased) erasure.complete(business_keys[i]);
+  }
+  return outcomes;
+}
+
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

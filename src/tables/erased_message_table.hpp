@@ -1,0 +1,52 @@
+#pragma once
+
+#include <chrono>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <txinbox/version.hpp>
+
+#include "backend/session.hpp"
+
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace detail {
+
+/// An erased message, as its row says.
+struct ErasedMessage {
+  std::string key;                ///< See `erased_key`.
+  bool is_consumed;               ///< Otherwise it is discarded.
+  std::chrono::milliseconds age;  ///< Since it was consumed or discarded.
+};
+
+/// The statements of `erase` for one consumer. The row of an erased message is a row of the consumed-message table
+/// whose key is its `erased_key`.
+class ErasedMessageTable {
+ public:
+  ErasedMessageTable(backend::Session& session, std::string_view consumer) : session_(session), consumer_(consumer) {}
+
+  /// Returns the erased messages. No transaction may be open.
+  std::vector<ErasedMessage> read() const;
+
+  // --- The functions below run in the open transaction.
+
+  /// Adds the row with the erased key. The row of the key itself stays, without what it holds of the message. A message
+  /// that is not consumed becomes discarded. Returns false, and has changed nothing, if the message is not known, or if
+  /// it is running or torn.
+  bool add(std::string_view business_key) const;
+
+  /// Removes the failure of the message, its conflicts, and its key in the audit.
+  void remove_traces(std::string_view business_key) const;
+
+  /// Removes the row of the key itself. Returns false if it is not there.
+  bool remove(std::string_view business_key) const;
+
+ private:
+  backend::Session& session_;
+  std::string_view consumer_;
+};
+
+}  // namespace detail
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox
