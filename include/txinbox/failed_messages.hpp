@@ -54,6 +54,7 @@ struct FailedFilter {
   std::optional<FailedState> state = {};  ///< None: all but the discarded messages.
   std::string error_class = {};           ///< The class of the last failure, see `error_class`.
   std::chrono::seconds older_than{0};     ///< The least time since the last failure.
+  bool with_payload = false;              ///< Only messages whose payload is stored.
   std::size_t limit = 1000;               ///< At most this many messages are listed or changed in one call; 0: none.
   bool payloads = false;                  ///< `list_failed` fills `FailedMessage::payload`.
 };

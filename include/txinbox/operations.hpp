@@ -67,9 +67,9 @@ struct AuditRecord {
   std::optional<DatabaseTime> at;  ///< When the change was made.
   std::string actor;               ///< Who has made it.
 
-  /// What it was: "retry", "discard", "forget", "pause", "resume", "outbox_retry", "outbox_discard". A purge and a
-  /// redrive have two records each, such as "redrive_begin" and "redrive": the second one has the number of messages,
-  /// and is missing if the process was killed.
+  /// What it was: "retry", "discard", "forget", "erase", "redrive_stored", "pause", "resume", "outbox_retry",
+  /// "outbox_discard". A purge and a redrive have two records each, such as "redrive_begin" and "redrive": the second
+  /// one has the number of messages, and is missing if the process was killed.
   std::string action;
   std::string consumer;       ///< Empty: all consumers.
   std::string business_key;   ///< Empty if the change concerns more than one message. It can be personal data. Of a

@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include <txinbox/connection_ref.hpp>
 #include <txinbox/dead_letter.hpp>
 #include <txinbox/message_of.hpp>
 #include <txinbox/operator_action.hpp>
@@ -155,6 +156,43 @@ struct RedriveSummary {
 /// - those of `Source::poll`, and what `verify` throws.
 /// - a database error that does not pass, as it was.
 RedriveSummary redrive(Source& source, const Republisher& publish, Pool& pool, const RedriveOptions& options = {});
+
+/// Which parked messages are published again from their stored payloads. An empty member selects all of them.
+struct StoredRedriveOptions {
+  std::string consumer = {};              ///< Only messages of this consumer.
+  std::string business_key = {};          ///< Only messages with exactly this key.
+  std::string error_class = {};           ///< Only messages whose last failure has this class.
+  std::size_t max = 0;                    ///< At most this many. 0: no limit.
+  bool dry_run = false;                   ///< Only counts them.
+  std::optional<OperatorAction> by = {};  ///< Who does it, and why: a row of `txinbox_audit` for each message, with the
+                                          ///< action "redrive_stored". None: no row is written.
+  std::stop_token stop = {};              ///< Ends the call after the present message.
+};
+
+/// What a call of `redrive_stored` has done.
+struct StoredRedriveSummary {
+  std::size_t added = 0;            ///< Added to the outbox; with `dry_run`, those that would be.
+  std::size_t without_payload = 0;  ///< Parked messages whose payload is not stored. They are left.
+};
+
+/// Publishes parked messages again from the payloads that the database keeps (`Message::payload`), without a
+/// dead-letter queue.
+///
+/// In one transaction for each message, it lets the message run again as `retry_failed` does, and adds its payload to
+/// the outbox, with the business key as the message's key and without headers. So the message is parked, or it is in
+/// the outbox: never neither. An `OutboxRelay` publishes it. The consumer must find the business key in the payload or
+/// in the message's key.
+///
+/// @param connection any connection to the database.
+/// @param topic see `OutgoingMessage::topic`.
+/// @param options which messages.
+///
+/// @transaction one of its own for each message; none may be open.
+/// @blocking    it waits for a delivery that holds a key.
+/// @errors      `Error` invalid_message for the topic, and those of `retry_failed`; a database error as it was. What
+///              was added before stays.
+StoredRedriveSummary redrive_stored(ConnectionRef connection, const std::string& topic,
+                                    const StoredRedriveOptions& options = {});
 
 TXINBOX_NAMESPACE_END
 }  // namespace txinbox

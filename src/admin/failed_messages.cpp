@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "admin/failed_change.hpp"
 #include "backend/connection_access.hpp"
 #include "backend/lease_end.hpp"
 #include "backend/session.hpp"
@@ -58,8 +59,16 @@ std::string condition_of(const FailedFilter& filter, const backend::Dialect& sql
   if (!filter.consumer.empty()) condition += " AND f.consumer = " + sql.text(filter.consumer);
   if (!filter.business_key.empty()) condition += " AND f.business_key = " + sql.text(filter.business_key);
   if (!filter.error_class.empty()) condition += " AND f.last_error = " + sql.text(filter.error_class);
+  if (filter.with_payload) condition += " AND f.payload IS NOT NULL";
   if (filter.older_than.count() > 0) condition += " AND f.last_failed_at < " + sql.before(filter.older_than);
   return condition;
+}
+
+/// Returns what follows FROM: the rows with a counted failure that the filter selects.
+std::string counted_rows(const FailedFilter& filter, const backend::Dialect& sql) {
+  return fmt::format("{} f LEFT JOIN {} c ON c.consumer = f.consumer AND c.business_key = f.business_key WHERE {}",
+                     sql.table(backend::failed_message_table), sql.table(backend::consumed_message_table),
+                     condition_of(filter, sql));
 }
 
 std::vector<FailedMessage> read_counted(backend::Session& session, const FailedFilter& filter) {
@@ -67,13 +76,11 @@ std::vector<FailedMessage> read_counted(backend::Session& session, const FailedF
   std::vector<FailedMessage> found;
   for (backend::Row& row : session.read(
            fmt::format("SELECT f.consumer, f.business_key, f.message_id, {}, f.attempts, f.crashes, f.first_error, "
-                       "{}, f.last_error, {}, {}, f.error_text, {} FROM {} f LEFT JOIN {} c ON c.consumer = f.consumer "
-                       "AND c.business_key = f.business_key WHERE {} ORDER BY f.last_failed_at DESC, f.consumer, "
+                       "{}, f.last_error, {}, {}, f.error_text, {} FROM {} ORDER BY f.last_failed_at DESC, f.consumer, "
                        "f.business_key LIMIT {}",
                        present_state(sql), sql.utc_text("f.first_failed_at"), sql.utc_text("f.last_failed_at"),
                        sql.milliseconds_since("f.last_failed_at"), filter.payloads ? sql.hex_text("f.payload") : "NULL",
-                       sql.table(backend::failed_message_table), sql.table(backend::consumed_message_table),
-                       condition_of(filter, sql), filter.limit),
+                       counted_rows(filter, sql), filter.limit),
            13)) {
     FailedMessage& message = found.emplace_back();
     message.consumer = row[0].value_or("");
@@ -123,25 +130,10 @@ std::vector<FailedMessage> read(backend::Session& session, const FailedFilter& f
   if (!filter.consumer.empty()) detail::check_consumer(filter.consumer);
   if (!filter.business_key.empty()) detail::check_business_key(filter.business_key);
   std::vector<FailedMessage> found = read_counted(session, filter);
-  // A message without a counted failure has no error class.
-  const bool one = !filter.consumer.empty() && !filter.business_key.empty() && filter.error_class.empty();
+  // A message without a counted failure has no error class and no payload.
+  const bool one =
+      !filter.consumer.empty() && !filter.business_key.empty() && filter.error_class.empty() && !filter.with_payload;
   return found.empty() && one ? read_uncounted(session, filter) : found;
-}
-
-/// The handler of a parked message does not run, so a marker is the rest of an earlier attempt and must not be counted
-/// later. An attempt of a failing message may be running. Its marker stays, so that a crash of it is noticed. A lease
-/// that has ended needs no change: the next delivery takes it over.
-///
-/// It locks the rows in the same order as a delivery does.
-bool retry(backend::Session& session, const FailedMessage& message) {
-  const Message key{.business_key = message.business_key};
-  const detail::FailedMessageTable failed(session, message.consumer, key);
-  if (message.state == FailedState::failing) return failed.reset(true);
-  if (message.state != FailedState::parked) return false;
-  const detail::ConsumedMessageTable consumed(session, backend::TransactionUse::open);
-  if (!consumed.delete_parked(message.consumer, message.business_key)) return false;
-  failed.reset(false);
-  return true;
 }
 
 bool discard(backend::Session& session, const FailedMessage& message) {
@@ -149,26 +141,6 @@ bool discard(backend::Session& session, const FailedMessage& message) {
   // A failing message has a row only if it was consumed under a lease.
   return (message.state == FailedState::failing && table.insert_discarded(message.consumer, message.business_key)) ||
          table.discard(message.consumer, message.business_key);
-}
-
-/// A change of one message in the open transaction. It returns whether it has changed it.
-struct Change {
-  std::string_view action;
-  bool (*run)(backend::Session&, const FailedMessage&);
-};
-
-std::size_t for_each(const ConnectionRef& connection, FailedFilter filter, const std::optional<OperatorAction>& by,
-                     const Change& change) {
-  const detail::InboxSession session(detail::ConnectionAccess::of(connection), by);
-  filter.payloads = false;
-  std::size_t changed = 0;
-  for (const FailedMessage& message : read(*session, filter)) {
-    const detail::AuditEntry entry{
-        .by = by, .action = change.action, .consumer = message.consumer, .business_key = message.business_key};
-    changed += detail::change_with_audit(
-        *session, entry, [&] { return change.run(*session, message) ? std::size_t{1} : std::size_t{0}; });
-  }
-  return changed;
 }
 
 }  // namespace
@@ -181,13 +153,52 @@ std::vector<FailedMessage> list_failed(ConnectionRef connection, const FailedFil
 
 std::size_t retry_failed(ConnectionRef connection, const FailedFilter& filter,
                          const std::optional<OperatorAction>& by) {
-  return for_each(connection, filter, by, {"retry", retry});
+  return detail::change_failed(connection, filter, by, "retry", detail::let_run);
 }
 
 std::size_t discard_failed(ConnectionRef connection, const FailedFilter& filter,
                            const std::optional<OperatorAction>& by) {
-  return for_each(connection, filter, by, {"discard", discard});
+  return detail::change_failed(connection, filter, by, "discard", discard);
 }
 
+namespace detail {
+
+std::size_t change_failed(const ConnectionRef& connection, FailedFilter filter, const std::optional<OperatorAction>& by,
+                          std::string_view action, const FailedChange& change) {
+  const InboxSession session(ConnectionAccess::of(connection), by);
+  filter.payloads = false;
+  std::size_t changed = 0;
+  for (const FailedMessage& message : read(*session, filter)) {
+    const AuditEntry entry{
+        .by = by, .action = action, .consumer = message.consumer, .business_key = message.business_key};
+    changed +=
+        change_with_audit(*session, entry, [&] { return change(*session, message) ? std::size_t{1} : std::size_t{0}; });
+  }
+  return changed;
+}
+
+std::size_t count_failed(const ConnectionRef& connection, const FailedFilter& filter) {
+  const InboxSession session(ConnectionAccess::of(connection));
+  const auto rows = session->read(fmt::format("SELECT count(*) FROM {}", counted_rows(filter, session->dialect())), 1);
+  return static_cast<std::size_t>(backend::number_in(rows.at(0).at(0).value_or("")));
+}
+
+/// The handler of a parked message does not run, so a marker is the rest of an earlier attempt and must not be counted
+/// later. An attempt of a failing message may be running. Its marker stays, so that a crash of it is noticed. A lease
+/// that has ended needs no change: the next delivery takes it over.
+///
+/// It locks the rows in the same order as a delivery does.
+bool let_run(backend::Session& session, const FailedMessage& message) {
+  const Message key{.business_key = message.business_key};
+  const FailedMessageTable failed(session, message.consumer, key);
+  if (message.state == FailedState::failing) return failed.reset(true);
+  if (message.state != FailedState::parked) return false;
+  const ConsumedMessageTable consumed(session, backend::TransactionUse::open);
+  if (!consumed.delete_parked(message.consumer, message.business_key)) return false;
+  failed.reset(false);
+  return true;
+}
+
+}  // namespace detail
 TXINBOX_NAMESPACE_END
 }  // namespace txinbox

@@ -85,6 +85,16 @@ std::string insert_outbox_rows(const backend::Dialect& sql, std::string_view tab
   return text += end_of_insert(sql, origin);
 }
 
+bool add_stored_payload(backend::Session& session, std::string_view topic, std::string_view consumer,
+                        std::string_view business_key, std::string_view id) {
+  const backend::Dialect& sql = session.dialect();
+  return session.execute(fmt::format("INSERT INTO {} {} SELECT '{}', {}, business_key, {}, payload, NULL, {}, {} FROM "
+                                     "{} WHERE {} AND payload IS NOT NULL",
+                                     sql.table(backend::outbox_message_table), insert_columns, id, sql.text(topic),
+                                     sql.text(""), outbox_part(business_key, id), sql.now(),
+                                     sql.table(backend::failed_message_table), sql.is_key(consumer, business_key))) > 0;
+}
+
 namespace {
 
 constexpr std::string_view key_index = "txinbox_outbox_message_aggregateid";

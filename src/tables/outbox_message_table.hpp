@@ -47,6 +47,11 @@ std::string insert_outbox_rows(const backend::Dialect&, std::string_view table, 
 /// nothing and returns false. `origin` is not `given`.
 bool try_insert_outbox_row(backend::Session&, const OutboxRow&, IdOrigin origin);
 
+/// Adds the stored payload of a failed message to the outbox, in the open transaction. Returns false if no payload is
+/// stored.
+bool add_stored_payload(backend::Session&, std::string_view topic, std::string_view consumer,
+                        std::string_view business_key, std::string_view id);
+
 /// A row of the outbox. The number alone does not identify a row: a standby that takes over without its primary's last
 /// rows gives their numbers again.
 struct OutboxRowKey {

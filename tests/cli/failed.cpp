@@ -299,3 +299,26 @@ TEST_CASE("the options must choose messages, and an error names the remedy") {
   CHECK(orders.failed({"list", "--older-than", "1"}).err.find("'1' is not a time with its unit") != std::string::npos);
   CHECK(orders.consume("", {"--max-attempts", "-1"}).status == 2);
 }
+
+TEST_CASE("redrive --stored adds the payloads that were kept to the outbox") {
+  const FailedOrders orders;
+  CHECK(orders.consume(FailedOrders::bad(1) + FailedOrders::bad(2), {"--max-attempts", "1", "--keep-payload"}).status ==
+        1);
+  CHECK(orders.consume(FailedOrders::bad(3), {"--max-attempts", "1"}).status == 1);
+  const Command::Arguments words{"redrive", "--stored", "--to", "orders", "--consumer", "orders"};
+  const auto with = [&](Command::Arguments more) {
+    more.insert(more.begin(), words.begin(), words.end());
+    return run(more, orders.db.url());
+  };
+  CHECK(with({"--dry-run"}).out == "would add 2 to the outbox\n");
+  const Ended one = with({"--max", "1", "--json"});
+  CHECK(one.status == 1);
+  CHECK(one.out == "{\"dry_run\":false,\"added\":1,\"without_payload\":1}\n");
+  const Ended rest = with({"--by", "ann", "--audit-reason", "repaired"});
+  CHECK(rest.out == "added 1 to the outbox; a relay publishes what is there\n");
+  CHECK(rest.err == "txinbox: left 1: their payload is not stored (keep_payload)\n");
+  CHECK(orders.db.number("select count(*) from txinbox_outbox_message where aggregatetype = 'orders'") == 2);
+  CHECK(with({"--rate", "5"}).status == 2);
+  CHECK(run({"redrive", "--stored"}, orders.db.url()).status == 2);
+  CHECK(run({"redrive"}, orders.db.url()).status == 2);
+}

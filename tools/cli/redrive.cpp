@@ -17,6 +17,7 @@
 #include "cli/brokers.hpp"
 #include "cli/help_text.hpp"
 #include "cli/operator_options.hpp"
+#include "cli/redrive_stored.hpp"
 #include "cli/subcommands.hpp"
 #include "console/database_option.hpp"
 #include "console/duration.hpp"
@@ -28,6 +29,7 @@
 #include "console/stop_signals.hpp"
 #include "console/table.hpp"
 #include "console/terminal.hpp"
+#include "console/usage_error.hpp"
 #include "console/utf8.hpp"
 
 namespace txinbox::cli {
@@ -39,7 +41,7 @@ struct CommandOptions {
   RedriveOptions redrive;
   OperatorOptions by;
   std::size_t rate = 0;
-  bool again = false, json = false;
+  bool stored = false, again = false, json = false;
 };
 
 /// Counts the dead letters by what the operator looks for, and prints those that are left.
@@ -163,8 +165,25 @@ std::size_t held_by_source(const CommandOptions& options) {
   return std::clamp(options.rate * seconds, least, std::max(least, options.redrive.max_left));
 }
 
+int run_stored(const CommandOptions& options) {
+  const RedriveOptions& redrive = options.redrive;
+  if (redrive.to.empty()) throw UsageError("redrive --stored: name the topic or queue with --to");
+  if (!options.from.empty() || !options.key.empty() || !redrive.reason.empty() || options.rate != 0 || options.again) {
+    throw UsageError("redrive --stored: --from, --key, --reason, --rate and --again are for dead letters of a broker");
+  }
+  return run_redrive_stored(options.database, redrive.to,
+                            {.consumer = redrive.consumer,
+                             .error_class = redrive.error_class,
+                             .max = redrive.max,
+                             .dry_run = redrive.dry_run,
+                             .by = options.by.action()},
+                            options.json);
+}
+
 int run_redrive(CommandOptions options) {
+  if (options.stored) return run_stored(options);
   const std::string url = source_url(options.from);
+  if (url.empty()) throw UsageError("redrive: give --from URL, or --stored");
   if (!options.key.empty()) options.redrive.message_of = key_from_template(options.key);
   if (options.again) options.redrive.max_redrives = std::numeric_limits<int>::max();
   options.redrive.by = options.by.action();
@@ -196,8 +215,9 @@ void add_redrive(Command app, Run& run) {
               "The dead-letter topic or queue, without a password: kafka://HOST:PORT/TOPIC?group=NAME, "
               "amqp://USER@HOST/VHOST/QUEUE, rocketmq://HOST:PORT/%25DLQ%25GROUP?group=NAME; with TLS amqps://, "
               "rocketmqs://")
-      .required()
       .type("URL");
+  command.flag("--stored", options->stored,
+               "Instead of dead letters: add the stored payloads of parked messages to the outbox, for --to");
   command.option("--to", redrive.to, "The topic or queue to publish to; default: the header txinbox-source of each")
       .type("NAME");
   command
@@ -233,7 +253,8 @@ void add_redrive(Command app, Run& run) {
       {"txinbox redrive --from 'kafka://broker:9092/orders.dead?group=redrive' --dry-run",
        "txinbox redrive --from amqp://ops@broker/%2F/orders.dead --error-class std::runtime_error --rate 100",
        "txinbox redrive --from 'rocketmq://broker:8081/%25DLQ%25orders?group=redrive' \\",
-       "  --to orders --consumer order-service --key /order/no"},
+       "  --to orders --consumer order-service --key /order/no",
+       "txinbox redrive --stored --to orders --consumer order-service"},
       {{exit_ok, "all dead letters were published"},
        {exit_found, "some were left"},
        usage_status,
