@@ -20,8 +20,8 @@ TXINBOX_NAMESPACE_BEGIN
 enum class EraseOutcome {
   erased,     ///< The message is erased, now or by an earlier call.
   not_found,  ///< Nothing is recorded for this key.
-  running,    ///< A worker runs the message, or its process has crashed in it. Nothing was changed. Try again later, or
-              ///< discard the message first.
+  running,    ///< A worker runs the message, its process has crashed in it, or a delivery has claimed the key during
+              ///< the erasure. The key stays. Call `erase` again, after a crash with `no_consumer_runs`.
   torn,       ///< The message is torn. Nothing was changed. Repair the data, then discard the message.
 };
 
@@ -47,12 +47,14 @@ struct EraseOptions {
 /// find the key of a hash.
 ///
 /// It does not erase what a broker, the outbox, the business tables, a log or a backup holds, and not the keys of
-/// leases that are in Redis.
+/// leases that are in Redis. A worker whose lease has expired can still fail, and record its failure: call `erase`
+/// again.
 ///
 /// Consumers read the hashes of erased keys every ten seconds, and keep them in memory: about 200 bytes for each. To
 /// stop no consumer, `erase` first adds the hashes, then waits for 30 seconds, and then removes the keys. If the
-/// process ends in between, call it again with the same keys. A replica that consumers use must not be later than ten
-/// seconds. The rows with hashes are removed by `purge`, as the rows of other messages.
+/// process ends in between, call it again with the same keys. Do not `forget` the keys meanwhile. A replica that
+/// consumers use must not be later than ten seconds. `purge` removes the rows with hashes of consumed messages, as
+/// other rows. To let an erased message run again, `forget` its erased key.
 ///
 /// @param connection any connection to the database of the inbox.
 /// @param consumer the consumer's name.
@@ -61,7 +63,9 @@ struct EraseOptions {
 /// @param options see there.
 ///
 /// @transaction its own, two for each key; none may be open.
-/// @blocking    for 30 seconds if a key was found. It waits for a delivery that holds a key.
+/// @blocking    for 30 seconds if a key was found. It waits for a delivery that holds a key, except on PostgreSQL for
+///              the first delivery of a message: that message is `not_found`. It reads `txinbox_audit` once for each
+///              key.
 /// @errors      `Error` invalid_argument, invalid_key, transaction_open, stopped, schema_missing if the migration V3
 /// was
 ///              not applied, and what `verify` throws; a database error as it was. Call it again then.

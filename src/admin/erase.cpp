@@ -26,54 +26,73 @@ constexpr detail::EnumNames<EraseOutcome, EraseOutcome::torn> outcome_names("era
 /// The erasure of some messages of one consumer.
 class Erasure {
  public:
-  Erasure(const backend::ConnectionPtr& connection, std::string_view consumer, const std::optional<OperatorAction>& by)
-      : session_(connection, by), consumer_(consumer), by_(by), table_(*session_, consumer) {}
+  Erasure(const backend::ConnectionPtr& connection, std::string_view consumer, const std::optional<OperatorAction>& by,
+          bool no_consumer_runs)
+      : session_(connection, by),
+        consumer_(consumer),
+        by_(by),
+        no_consumer_runs_(no_consumer_runs),
+        table_(*session_, consumer) {}
 
-  /// Adds the erased key. If it throws or returns anything but `erased`, it has changed nothing.
+  /// Adds the erased key.
   EraseOutcome add(const std::string& key) {
-    const bool added = run("erase", key, [&] {
-      if (!table_.add(key)) return false;
+    const bool added = run(by_, key, [&] {
+      if (!table_.add(key, no_consumer_runs_)) return false;
       table_.remove_traces(key);
       return true;
     });
     has_added_ = has_added_ || added;
-    return added ? EraseOutcome::erased : outcome_of_unchanged(key);
+    if (added) return EraseOutcome::erased;
+    const EraseOutcome outcome = outcome_of_unchanged(key);
+    // The row of the key can have been removed before, by a purge or `forget`.
+    const bool had_traces = outcome == EraseOutcome::not_found && run(by_, key, [&] { return remove_all_traces(key); });
+    return had_traces ? EraseOutcome::erased : outcome;
   }
 
   bool has_added() const noexcept { return has_added_; }
 
   /// Removes the row of the key itself. It removes the traces again: a delivery that ran during `add` can have failed
   /// since then.
-  void complete(const std::string& key) {
-    run("", key, [&] {
-      table_.remove_traces(key);
-      return table_.remove(key);
+  EraseOutcome complete(const std::string& key) {
+    const std::optional<OperatorAction> recorded_before;
+    run(recorded_before, key, [&] {
+      const bool had_row = table_.remove(key);
+      return remove_all_traces(key) || had_row;
     });
+    return find(key) ? EraseOutcome::running : EraseOutcome::erased;
   }
 
  private:
   template <class Step>
-  bool run(std::string_view action, const std::string& key, const Step& step) {
+  bool run(const std::optional<OperatorAction>& by, const std::string& key, const Step& step) {
     const std::string erased_key = detail::erased_key(consumer_, key);
-    const std::optional<OperatorAction> nobody;
-    const detail::AuditEntry entry{
-        .by = action.empty() ? nobody : by_, .action = action, .consumer = consumer_, .business_key = erased_key};
+    const detail::AuditEntry entry{.by = by, .action = "erase", .consumer = consumer_, .business_key = erased_key};
     return detail::change_with_audit(*session_, entry, [&] { return step() ? std::size_t{1} : std::size_t{0}; }) > 0;
   }
 
-  EraseOutcome outcome_of_unchanged(const std::string& key) {
+  bool remove_all_traces(const std::string& key) {
+    const bool had_traces = table_.remove_traces(key);
+    return table_.replace_in_audit(key) || had_traces;
+  }
+
+  std::optional<backend::ClaimedRow> find(const std::string& key) {
     const Message message{.business_key = key};
-    if (const auto row = detail::LeaseTable(*session_, consumer_, message).find()) {
+    return detail::LeaseTable(*session_, consumer_, message).find();
+  }
+
+  EraseOutcome outcome_of_unchanged(const std::string& key) {
+    if (const auto row = find(key)) {
       return row->state == detail::RowState::torn ? EraseOutcome::torn : EraseOutcome::running;
     }
+    const Message message{.business_key = key};
     if (detail::FailedMessageTable(*session_, consumer_, message).find().marker) return EraseOutcome::running;
-    const Message erased{.business_key = detail::erased_key(consumer_, key)};
-    return detail::LeaseTable(*session_, consumer_, erased).find() ? EraseOutcome::erased : EraseOutcome::not_found;
+    return find(detail::erased_key(consumer_, key)) ? EraseOutcome::erased : EraseOutcome::not_found;
   }
 
   detail::InboxSession session_;
   const std::string_view consumer_;
   const std::optional<OperatorAction>& by_;
+  const bool no_consumer_runs_;
   const detail::ErasedMessageTable table_;
   bool has_added_ = false;
 };
@@ -86,9 +105,9 @@ std::vector<EraseOutcome> erase(ConnectionRef connection, std::string_view consu
                                 std::span<const std::string> business_keys, const OperatorAction& by,
                                 const EraseOptions& options) {
   detail::check_consumer(consumer);
-  for (const std::string& key : business_keys) detail::check_business_key(key);
+  for (const std::string& key : business_keys) detail::check_message({.business_key = key});
   const std::optional audited(by);
-  Erasure erasure(detail::ConnectionAccess::of(connection), consumer, audited);
+  Erasure erasure(detail::ConnectionAccess::of(connection), consumer, audited, options.no_consumer_runs);
   std::vector<EraseOutcome> outcomes;
   outcomes.reserve(business_keys.size());
   for (const std::string& key : business_keys) outcomes.push_back(erasure.add(key));
@@ -96,7 +115,7 @@ std::vector<EraseOutcome> erase(ConnectionRef connection, std::string_view consu
     throw Error(ErrorCode::stopped, "the erasure is not complete; call it again with the same keys");
   }
   for (std::size_t i = 0; i < business_keys.size(); ++i) {
-    if (outcomes[i] == EraseOutcome::erased) erasure.complete(business_keys[i]);
+    if (outcomes[i] == EraseOutcome::erased) outcomes[i] = erasure.complete(business_keys[i]);
   }
   return outcomes;
 }

@@ -191,12 +191,13 @@ std::size_t count_failed(const ConnectionRef& connection, const FailedFilter& fi
 bool let_run(backend::Session& session, const FailedMessage& message) {
   const Message key{.business_key = message.business_key};
   const FailedMessageTable failed(session, message.consumer, key);
-  if (message.state == FailedState::failing) return failed.reset(true);
-  if (message.state != FailedState::parked) return false;
+  const bool is_failing = message.state == FailedState::failing;
+  if (message.state != FailedState::parked && !is_failing) return false;
+  // A failing message can have been parked since it was read.
   const ConsumedMessageTable consumed(session, backend::TransactionUse::open);
-  if (!consumed.delete_parked(message.consumer, message.business_key)) return false;
-  failed.reset(false);
-  return true;
+  const bool was_parked = consumed.delete_parked(message.consumer, message.business_key);
+  if (!was_parked && !is_failing) return false;
+  return failed.reset(!was_parked) || was_parked;
 }
 
 }  // namespace detail

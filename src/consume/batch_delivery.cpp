@@ -167,6 +167,7 @@ BatchDelivery::RunOutcome BatchDelivery::run_on(SessionHandle& session, const Pa
     (void)recovery_.abort_and_resolve(transaction, session, Failure());
     if (run.item_in_progress() != nullptr) end_ = run.item_in_progress()->index + 1;
     part_size_ = std::min(part_size_, run.most_items());
+    if (run.needs_reading()) part_size_ = std::max<std::size_t>(1, part.size() / 2);  // its claims take long
     progress_ = progress_ || run.has_new_refusal() || run.needs_reading();
     return outcome;
   }

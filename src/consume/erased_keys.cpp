@@ -32,9 +32,7 @@ std::optional<Result> ErasedKeyReading::find(const std::string& consumer, const 
 ErasedKeys::Reading ErasedKeys::read(SessionProvider& source, const std::string& consumer,
                                      const std::stop_token& stop) {
   if (auto reading = latest()) return reading;
-  const std::lock_guard lock(reading_);
-  if (auto reading = latest()) return reading;
-  return with_session(source, stop, [&](backend::Session& session) { return take(session, consumer); });
+  return with_session(source, stop, [&](backend::Session& session) { return read(session, consumer); });
 }
 
 ErasedKeys::Reading ErasedKeys::read(backend::Session& session, const std::string& consumer) {

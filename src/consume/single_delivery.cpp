@@ -118,7 +118,11 @@ bool SingleDelivery::may_be_left_by_another(const Failure& failure) noexcept {
 std::optional<Result> SingleDelivery::run() {
   handler_ran_ = false;
   const ErasedKeys::Reading erased = read_erased();
-  if (auto result = erased->find(context_.consumer, message_)) return result;
+  if (auto result = erased->find(context_.consumer, message_)) {
+    recovery_.resolve_on_new_session(context_.source);
+    record_torn();
+    return result;
+  }
   if (context_.options.count_starts && !attempt_.begun() && !refused_) {
     if (auto given_up = start_attempt()) return *given_up;
   }
@@ -149,6 +153,7 @@ std::optional<Result> SingleDelivery::run() {
     }
     if (!erased->is_current()) {
       transaction.roll_back();
+      if (transaction.session_usable()) session.mark_clean();
       return std::nullopt;
     }
     if (!refused_) {

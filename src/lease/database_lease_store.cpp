@@ -132,13 +132,19 @@ std::optional<DatabaseLeaseCall::Answer> DatabaseLeaseCall::try_claim(backend::S
   return Grant{*fence, asked + lease_};
 }
 
-/// The insert has waited so long that the key can have been erased. The inserted row is then discarded, because the
-/// service need not have the right to delete it. Returns the result of an erased message; none if it was not erased.
+/// The insert has waited so long that the key can have been erased. The inserted row is then removed, or discarded if
+/// the service may not delete it. Returns the result of an erased message; none if it was not erased.
 std::optional<Result> DatabaseLeaseCall::find_erased_after(backend::Session& session, std::int64_t fence) {
   if (erased_->is_current()) return std::nullopt;
   erased_ = context_.erased.read(session, context_.consumer);
   auto erased = erased_->find(context_.consumer, message_);
-  if (erased) table(session).discard(owner_, fence);
+  if (!erased) return std::nullopt;
+  try {
+    table(session).remove(owner_, fence);
+  } catch (...) {
+    if (Failure::current().is_transient()) throw;
+    table(session).discard(owner_, fence);
+  }
   return erased;
 }
 

@@ -7,6 +7,7 @@
 #include <txinbox/error.hpp>
 
 #include "base/text.hpp"
+#include "message/erased_key.hpp"
 
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
@@ -44,6 +45,10 @@ void check_business_key(std::string_view key) { check_text("the business key", k
 
 void check_message(const Message& message) {
   check_business_key(message.business_key);
+  if (message.business_key.starts_with(erased_key_prefix)) {
+    throw Error(ErrorCode::invalid_key,
+                fmt::format("the business key begins with {}, as the keys of erased messages do", erased_key_prefix));
+  }
   check_text("the message id", message.message_id, 0, max_message_id);
   if (message.valid_for.count() < 0) {
     throw Error(ErrorCode::invalid_key, "Message::valid_for is negative; zero keeps the row valid for ever");

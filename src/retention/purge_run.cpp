@@ -158,12 +158,13 @@ bool PurgeRun::may_run_again(const Failure& failure) {
 
 /// Records the purge for operators: `status` and `doctor` show it.
 void PurgeRun::record() {
+  if (options_.what == Purgeable::consumed) {
+    with_session(source_, {}, [&](backend::Session& session) {
+      const ConsumerTable table(session, options_.consumer);
+      table.record_purge(older_than_, removed_, is_known(session));
+    });
+  }
   write_audit("");
-  if (options_.what != Purgeable::consumed) return;
-  with_session(source_, {}, [&](backend::Session& session) {
-    const ConsumerTable table(session, options_.consumer);
-    table.record_purge(older_than_, removed_, is_known(session));
-  });
 }
 
 void PurgeRun::write_audit(std::string_view end_of_action) {

@@ -1,5 +1,7 @@
 #include "tables/erased_message_table.hpp"
 
+#include <array>
+
 #include <fmt/format.h>
 
 #include "backend/lease_end.hpp"
@@ -27,46 +29,67 @@ std::vector<ErasedMessage> ErasedMessageTable::read() const {
   return erased;
 }
 
-bool ErasedMessageTable::add(std::string_view business_key) const {
+/// Removes what the row of the key holds of the message. The token always changes, so that the statement changes the
+/// row also if a connection counts only rows that differ.
+bool ErasedMessageTable::blank(std::string_view business_key) const {
+  const backend::Dialect& sql = session_.dialect();
+  return session_.execute(fmt::format(
+             "UPDATE {} SET state = CASE WHEN state = 'consumed' THEN 'consumed' ELSE 'discarded' END, attempt_token = "
+             "{}, message_id = NULL, content_hash = NULL, result = NULL, lease_owner = NULL, lease_expires_at = NULL "
+             "WHERE {} AND (state IN ('consumed', 'parked', 'discarded') OR {})",
+             sql.table(backend::consumed_message_table), sql.token(Token::random()),
+             sql.is_key(consumer_, business_key), backend::is_consuming_without_lease(sql))) > 0;
+}
+
+bool ErasedMessageTable::add(std::string_view business_key, bool ignores_markers) const {
   const backend::Dialect& sql = session_.dialect();
   const std::string table = sql.table(backend::consumed_message_table);
   const std::string is_key = sql.is_key(consumer_, business_key);
-  // A message that has only failed has no row. A process with a marker may be running it.
-  backend::try_insert(
-      session_,
+  // This order of the locks is that of a delivery: first the row of the key, then its failure.
+  if (!blank(business_key)) {
+    // A message that has only failed has no row. A process with a marker may be running it.
+    const std::string insert = fmt::format(
+        "INSERT INTO {} (consumer, business_key, state, attempt_token, consumed_at) SELECT consumer, business_key, "
+        "'discarded', {}, {} FROM {} WHERE {}{}",
+        table, sql.token(Token::random()), sql.now(), sql.table(backend::failed_message_table), is_key,
+        ignores_markers ? "" : " AND running_token IS NULL");
+    if (!backend::try_insert(session_, insert, backend::message_key, backend::TransactionUse::open)) return false;
+  }
+  // The key can have been erased before, and claimed again since then.
+  constexpr std::array<std::string_view, 3> columns{"state", "attempt_token", "consumed_at"};
+  session_.execute(
       fmt::format("INSERT INTO {} (consumer, business_key, state, attempt_token, consumed_at) SELECT "
-                  "consumer, business_key, 'discarded', {}, {} FROM {} WHERE {} AND running_token IS "
-                  "NULL",
-                  table, sql.token(Token::random()), sql.now(), sql.table(backend::failed_message_table), is_key),
-      backend::message_key, backend::TransactionUse::open);
-  const std::size_t changed = session_.execute(fmt::format(
-      "UPDATE {} SET state = CASE WHEN state = 'consumed' THEN 'consumed' ELSE 'discarded' END, message_id = "
-      "NULL, content_hash = NULL, result = NULL, lease_owner = NULL, lease_expires_at = NULL WHERE {} AND "
-      "(state IN ('consumed', 'parked', 'discarded') OR {})",
-      table, is_key, backend::is_consuming_without_lease(sql)));
-  if (changed == 0) return false;
-  backend::try_insert(session_,
-                      fmt::format("INSERT INTO {} (consumer, business_key, state, attempt_token, consumed_at) SELECT "
-                                  "consumer, {}, state, attempt_token, consumed_at FROM {} WHERE {}",
-                                  table, sql.text(erased_key(consumer_, business_key)), table, is_key),
-                      backend::message_key, backend::TransactionUse::open);
+                  "consumer, {}, state, attempt_token, consumed_at FROM {} WHERE {}{}",
+                  table, sql.text(erased_key(consumer_, business_key)), table, is_key,
+                  sql.update_existing(backend::message_key.columns, columns)));
   return true;
 }
 
-void ErasedMessageTable::remove_traces(std::string_view business_key) const {
-  const backend::Dialect& sql = session_.dialect();
-  const std::string is_key = sql.is_key(consumer_, business_key);
-  for (const std::string_view table : {backend::failed_message_table, backend::conflicting_message_table}) {
-    session_.execute(fmt::format("DELETE FROM {} WHERE {}", sql.table(table), is_key));
-  }
-  session_.execute(fmt::format("UPDATE {} SET business_key = {} WHERE {}", sql.table(backend::audit_table),
-                               sql.text(erased_key(consumer_, business_key)), is_key));
-}
-
+// MySQL refuses a subquery on the table of a DELETE, except in a derived table.
 bool ErasedMessageTable::remove(std::string_view business_key) const {
   const backend::Dialect& sql = session_.dialect();
-  return session_.execute(fmt::format("DELETE FROM {} WHERE {} AND state IN ('consumed', 'discarded')",
-                                      sql.table(backend::consumed_message_table),
+  const std::string table = sql.table(backend::consumed_message_table);
+  return session_.execute(fmt::format("DELETE FROM {} WHERE {} AND state IN ('consumed', 'discarded') AND "
+                                      "attempt_token IN (SELECT token FROM (SELECT attempt_token AS token FROM {} "
+                                      "WHERE {}) erased)",
+                                      table, sql.is_key(consumer_, business_key), table,
+                                      sql.is_key(consumer_, erased_key(consumer_, business_key)))) > 0;
+}
+
+bool ErasedMessageTable::remove_traces(std::string_view business_key) const {
+  const backend::Dialect& sql = session_.dialect();
+  std::size_t removed = 0;
+  for (const std::string_view table : {backend::failed_message_table, backend::conflicting_message_table}) {
+    removed +=
+        session_.execute(fmt::format("DELETE FROM {} WHERE {}", sql.table(table), sql.is_key(consumer_, business_key)));
+  }
+  return removed > 0;
+}
+
+bool ErasedMessageTable::replace_in_audit(std::string_view business_key) const {
+  const backend::Dialect& sql = session_.dialect();
+  return session_.execute(fmt::format("UPDATE {} SET business_key = {} WHERE {}", sql.table(backend::audit_table),
+                                      sql.text(erased_key(consumer_, business_key)),
                                       sql.is_key(consumer_, business_key))) > 0;
 }
 

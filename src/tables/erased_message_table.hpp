@@ -31,18 +31,25 @@ class ErasedMessageTable {
 
   // --- The functions below run in the open transaction.
 
-  /// Adds the row with the erased key. The row of the key itself stays, without what it holds of the message. A message
-  /// that is not consumed becomes discarded. Returns false, and has changed nothing, if the message is not known, or if
-  /// it is running or torn.
-  bool add(std::string_view business_key) const;
+  /// Adds the row with the erased key. The row of the key itself stays, without what it holds of the message, and with
+  /// the same new token. A message that is not consumed becomes discarded. Returns false, and has changed nothing, if
+  /// the message is not known, or if it is running or torn. `ignores_markers`: no process runs a message, so a marker
+  /// is that of a crash.
+  bool add(std::string_view business_key, bool ignores_markers) const;
 
-  /// Removes the failure of the message, its conflicts, and its key in the audit.
-  void remove_traces(std::string_view business_key) const;
-
-  /// Removes the row of the key itself. Returns false if it is not there.
+  /// Removes the row of the key itself. Returns false if it is not there, or if a delivery has claimed the key since
+  /// `add`: the key had `Message::valid_for`.
   bool remove(std::string_view business_key) const;
 
+  /// Removes the failure of the message and its conflicts. Returns whether there were any.
+  bool remove_traces(std::string_view business_key) const;
+
+  /// Replaces the key in the audit. Returns whether it was there.
+  bool replace_in_audit(std::string_view business_key) const;
+
  private:
+  bool blank(std::string_view business_key) const;
+
   backend::Session& session_;
   std::string_view consumer_;
 };

@@ -75,10 +75,17 @@ std::optional<std::int64_t> LeaseTable::take_over(const LeaseOwner& owner, std::
       seen.lease_fence, sql.returning(fence_of_a_lease)));
 }
 
+std::string LeaseTable::is_own(const LeaseOwner& owner, std::int64_t fence) const {
+  return fmt::format("{} AND state = 'consuming' AND attempt_token = {} AND lease_fence = {}", is_key(),
+                     session_.dialect().token(owner.token), fence);
+}
+
 bool LeaseTable::change_own(const LeaseOwner& owner, std::int64_t fence, const std::string& assignments) const {
-  return session_.change(fmt::format(
-             "UPDATE {} SET {} WHERE {} AND state = 'consuming' AND attempt_token = {} AND lease_fence = {}", table(),
-             assignments, is_key(), session_.dialect().token(owner.token), fence)) == 1;
+  return session_.change(fmt::format("UPDATE {} SET {} WHERE {}", table(), assignments, is_own(owner, fence))) == 1;
+}
+
+bool LeaseTable::remove(const LeaseOwner& owner, std::int64_t fence) const {
+  return session_.change(fmt::format("DELETE FROM {} WHERE {}", table(), is_own(owner, fence))) == 1;
 }
 
 bool LeaseTable::renew(const LeaseOwner& owner, std::int64_t fence, std::chrono::milliseconds lease) const {

@@ -50,10 +50,12 @@ class LeaseTable {
 
   bool park(const LeaseOwner&, std::int64_t fence) const;
   bool discard(const LeaseOwner&, std::int64_t fence) const;
+  bool remove(const LeaseOwner&, std::int64_t fence) const;
 
  private:
   std::string table() const;
   std::string is_key() const;
+  std::string is_own(const LeaseOwner&, std::int64_t fence) const;
   bool change_own(const LeaseOwner&, std::int64_t fence, const std::string& assignments) const;
 
   backend::Session& session_;

@@ -33,7 +33,7 @@ std::string_view explanation(EraseOutcome outcome) {
     case EraseOutcome::not_found:
       return "nothing is recorded for it";
     case EraseOutcome::running:
-      return "it is running, or its process crashed; try again later, or txinbox failed discard it first";
+      return "a delivery of it runs, or its process crashed; try again, after a crash with --no-consumer-runs";
     case EraseOutcome::torn:
       return "it is torn: repair the data, then txinbox failed discard it";
     case EraseOutcome::erased:

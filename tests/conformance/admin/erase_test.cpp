@@ -48,6 +48,9 @@ struct Inbox {
 
   EraseOutcome erase_key() { return erase(pool.acquire(), "svc", std::vector{key}, ann, at_once).at(0); }
 
+  /// It waits if it erases something.
+  EraseOutcome erase_key_of_running_consumers() { return erase(pool.acquire(), "svc", std::vector{key}, ann).at(0); }
+
   /// In how many rows of the inbox's tables the key or the address is found.
   long long traces() const {
     long long rows = 0;
@@ -166,10 +169,11 @@ TEST_CASE("what cannot be erased is left as it is") {
     inbox.fail({.business_key = key, .payload = key});
     inbox.db.run("update txinbox_failed_message set running_token = " +
                  std::string(on_postgresql() ? "gen_random_uuid()" : "x'00112233445566778899aabbccddeeff'"));
-    CHECK(inbox.erase_key() == EraseOutcome::running);
-    CHECK(discard_failed(inbox.pool.acquire(), {.consumer = "svc"}) == 1);
-    CHECK(inbox.erase_key() == EraseOutcome::erased);
+    CHECK(inbox.erase_key_of_running_consumers() == EraseOutcome::running);
+    CHECK(inbox.traces() > 0);
+    CHECK(inbox.erase_key() == EraseOutcome::erased);  // no process consumes, so it has crashed
     CHECK(inbox.traces() == 0);
+    CHECK(inbox.deliver({.business_key = key}).outcome == Outcome::discarded);
   }
   CHECK(list_audit(inbox.pool.acquire(), {.action = "erase"}).size() <= 1);
 }
@@ -199,6 +203,37 @@ TEST_CASE("the row of an erased message is purged as others, and a key with vali
     return;
   }
   CHECK(inbox.deliver({.business_key = key}).outcome == Outcome::consumed);
+}
+
+TEST_CASE("a key with valid_for that was erased, claimed again and erased again does not run again") {
+  Inbox inbox;
+  CHECK(inbox.deliver({.business_key = key}).outcome == Outcome::consumed);
+  CHECK(inbox.erase_key() == EraseOutcome::erased);
+  inbox.db.run("update txinbox_consumed_message set consumed_at = " + sql_time(-2h));
+  CHECK(inbox.deliver({.business_key = key, .valid_for = 1h}).outcome == Outcome::consumed);
+  CHECK(inbox.erase_key() == EraseOutcome::erased);
+  CHECK(inbox.traces() == 0);
+  CHECK(inbox.deliver({.business_key = key, .valid_for = 1h}).outcome == Outcome::already_consumed);
+}
+
+TEST_CASE("what is left of a message without a row is erased, too") {
+  Inbox inbox;
+  CHECK(inbox.deliver({.business_key = key, .content = "c"}).outcome == Outcome::consumed);
+  CHECK(inbox.deliver({.business_key = key, .content = "d"}).outcome == Outcome::conflict);
+  CHECK(forget(inbox.pool.acquire(), "svc", key, ann));
+  CHECK(inbox.traces() == 2);
+  CHECK(inbox.erase_key() == EraseOutcome::erased);
+  CHECK(inbox.traces() == 0);
+  CHECK(inbox.erase_key() == EraseOutcome::not_found);
+  CHECK(inbox.deliver({.business_key = key, .content = "d"}).outcome == Outcome::consumed);
+}
+
+TEST_CASE("a message cannot have the key of an erased message") {
+  Inbox inbox;
+  const std::string erased = detail::erased_key("svc", key);
+  CHECK(thrown_by([&] { (void)inbox.deliver({.business_key = erased}); }) == "invalid_key");
+  CHECK(thrown_by([&] { (void)erase(inbox.pool.acquire(), "svc", std::vector{erased}, ann, at_once); }) ==
+        "invalid_key");
 }
 
 TEST_CASE("an erasure that is stopped in its wait is completed by the next call") {
@@ -246,6 +281,20 @@ TEST_CASE("no process runs a message that is erased at the same time" * doctest:
   }
   CHECK(deliveries > 100);
   CHECK(inbox.traces() == 0);
+}
+
+TEST_CASE("a row that a delivery has claimed during an erasure is not removed" * doctest::test_suite("timed")) {
+  Inbox inbox;
+  CHECK(inbox.deliver({.business_key = key}).outcome == Outcome::consumed);
+  auto erasing = std::async(std::launch::async, [&] { return inbox.erase_key_of_running_consumers(); });
+  while (inbox.state().empty()) std::this_thread::sleep_for(5ms);
+  inbox.db.run("update txinbox_consumed_message set consumed_at = " + sql_time(-2h));
+  CHECK(inbox.deliver({.business_key = key, .valid_for = 1h}).outcome == Outcome::consumed);
+  CHECK(erasing.get() == EraseOutcome::running);
+  CHECK(inbox.deliver({.business_key = key, .valid_for = 1h}).outcome == Outcome::already_consumed);
+  CHECK(inbox.erase_key() == EraseOutcome::erased);
+  CHECK(inbox.traces() == 0);
+  CHECK(inbox.deliver({.business_key = key, .valid_for = 1h}).outcome == Outcome::already_consumed);
 }
 
 // The claims wait for 21 s for a transaction that holds the keys. Meanwhile, another process erases the messages.
@@ -296,6 +345,8 @@ TEST_CASE("a claim that has waited for long does not run a message that was eras
   holding.commit();
   for (auto& each : outcomes) CHECK(each.get() == Outcome::already_consumed);
   CHECK(ran == 0);
+  CHECK(inbox.db.number("select count(*) from txinbox_consumed_message where business_key in ('single', 'batch 1', "
+                        "'batch 2', 'savepoint', 'lease')") == 0);
 }
 
 }  // namespace
