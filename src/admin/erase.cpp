@@ -5,7 +5,6 @@
 #include <txinbox/error.hpp>
 
 #include "backend/connection_access.hpp"
-#include "backend/table_check.hpp"
 #include "base/interruptible_sleep.hpp"
 #include "message/erased_key.hpp"
 #include "message/key.hpp"
@@ -67,7 +66,7 @@ class Erasure {
   bool run(const std::optional<OperatorAction>& by, const std::string& key, const Step& step) {
     const std::string erased_key = detail::erased_key(consumer_, key);
     const detail::AuditEntry entry{.by = by, .action = "erase", .consumer = consumer_, .business_key = erased_key};
-    return detail::change_with_audit(*session_, entry, [&] { return step() ? std::size_t{1} : std::size_t{0}; }) > 0;
+    return detail::change_with_audit(*session_, entry, step);
   }
 
   bool remove_all_traces(const std::string& key) {

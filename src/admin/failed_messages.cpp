@@ -171,8 +171,7 @@ std::size_t change_failed(const ConnectionRef& connection, FailedFilter filter, 
   for (const FailedMessage& message : read(*session, filter)) {
     const AuditEntry entry{
         .by = by, .action = action, .consumer = message.consumer, .business_key = message.business_key};
-    changed +=
-        change_with_audit(*session, entry, [&] { return change(*session, message) ? std::size_t{1} : std::size_t{0}; });
+    if (change_with_audit(*session, entry, [&] { return change(*session, message); })) ++changed;
   }
   return changed;
 }

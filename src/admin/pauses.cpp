@@ -37,7 +37,7 @@ void pause_consumer(ConnectionRef connection, std::string_view consumer, const O
   const detail::InboxSession session(detail::ConnectionAccess::of(connection), audited, backend::operations_tables);
   detail::change_with_audit(*session, {.by = audited, .action = "pause", .consumer = consumer}, [&] {
     detail::PauseTable(*session).set(consumer, by, duration);
-    return std::size_t{1};
+    return true;
   });
 }
 
@@ -45,9 +45,8 @@ bool resume_consumer(ConnectionRef connection, std::string_view consumer, const 
   detail::check_consumer(consumer);
   const std::optional audited(by);
   const detail::InboxSession session(detail::ConnectionAccess::of(connection), audited, backend::operations_tables);
-  return detail::change_with_audit(*session, {.by = audited, .action = "resume", .consumer = consumer}, [&] {
-           return detail::PauseTable(*session).remove(consumer) ? std::size_t{1} : std::size_t{0};
-         }) > 0;
+  return detail::change_with_audit(*session, {.by = audited, .action = "resume", .consumer = consumer},
+                                   [&] { return detail::PauseTable(*session).remove(consumer); });
 }
 
 std::vector<ConsumerPause> list_pauses(ConnectionRef connection) {

@@ -108,9 +108,8 @@ std::size_t change_each(const ConnectionRef& connection, OutboxFilter filter, co
     filter.limit = std::min(at_once, most - changed);
     const std::vector<Listed> found = read(*session, filter, after);
     for (const Listed& each : found) {
-      changed +=
-          detail::change_with_audit(*session, {.by = by, .action = change.action, .business_key = each.message.id},
-                                    [&] { return change.run(table, each) ? std::size_t{1} : std::size_t{0}; });
+      const detail::AuditEntry entry{.by = by, .action = change.action, .business_key = each.message.id};
+      if (detail::change_with_audit(*session, entry, [&] { return change.run(table, each); })) ++changed;
     }
     more = found.size() == filter.limit;
     if (more) after = found.back().row.seq;

@@ -44,11 +44,9 @@ bool forget(ConnectionRef connection, std::string_view consumer, std::string_vie
     const detail::InboxSession session(sql, by);
     const detail::AuditEntry entry{.by = by, .action = "forget", .consumer = consumer, .business_key = business_key};
     return detail::change_with_audit(*session, entry, [&] {
-             return detail::delete_message(*session, session->dialect(), consumer, business_key,
-                                           backend::TransactionUse::open)
-                        ? std::size_t{1}
-                        : std::size_t{0};
-           }) > 0;
+      return detail::delete_message(*session, session->dialect(), consumer, business_key,
+                                    backend::TransactionUse::open);
+    });
   }
   const detail::OutsideTransaction outside(sql);
   const backend::Database& database = sql->database();

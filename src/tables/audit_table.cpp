@@ -43,21 +43,19 @@ void add_audit_row(backend::Session& session, const AuditEntry& entry, std::size
               use);
 }
 
-std::size_t change_with_audit(backend::Session& session, const AuditEntry& entry,
-                              const std::function<std::size_t()>& change) {
+bool change_with_audit(backend::Session& session, const AuditEntry& entry, const std::function<bool()>& change) {
   try {
     session.begin();
-    const std::size_t changed = change();
-    if (changed == 0) {
+    if (!change()) {
       session.roll_back();
-      return 0;
+      return false;
     }
-    add_audit_row(session, entry, changed, backend::TransactionUse::open);
+    add_audit_row(session, entry, 1, backend::TransactionUse::open);
     if (session.commit({}, {}) != backend::CommitStatus::committed) {
       throw Error(ErrorCode::transaction_lost,
                   "the transaction of an operator's change has ended; nothing was changed");
     }
-    return changed;
+    return true;
   } catch (...) {
     session.roll_back();
     throw;

@@ -29,13 +29,14 @@ struct AuditEntry {
 /// Writes an entry to the audit table. `messages`: how many rows the change has changed.
 void add_audit_row(backend::Session&, const AuditEntry&, std::size_t messages, backend::TransactionUse);
 
-/// Runs a change and writes its entry to the audit table, in one transaction. No transaction may be open. `change` runs
-/// statements in the open transaction, and returns how many rows it has changed. If it returns 0, nothing is written.
+/// Runs the change of one row and writes its entry to the audit table, in one transaction. No transaction may be open.
+/// `change` runs statements in the open transaction, and returns whether it has changed the row. If it has not, nothing
+/// is written.
 ///
 /// Errors: what `change` throws, after the rollback; a database error as it was.
 ///
 /// @return what `change` has returned.
-std::size_t change_with_audit(backend::Session&, const AuditEntry&, const std::function<std::size_t()>& change);
+bool change_with_audit(backend::Session&, const AuditEntry&, const std::function<bool()>& change);
 
 }  // namespace detail
 TXINBOX_NAMESPACE_END
