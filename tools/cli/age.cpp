@@ -7,8 +7,21 @@
 #include <fmt/format.h>
 
 #include "base/utc_time.hpp"
+#include "console/duration.hpp"
+#include "console/usage_error.hpp"
 
 namespace txinbox::cli {
+
+std::chrono::milliseconds duration_of(std::string_view option, const std::string& value,
+                                      std::chrono::milliseconds least) {
+  const auto duration = parse_duration(value);
+  if (!duration || *duration < least) {
+    throw UsageError(fmt::format("{} takes a time of at least {} with its unit, such as 30s, 10m, 12h or 7d", option,
+                                 least >= std::chrono::seconds(1) ? "1s" : "1ms"));
+  }
+  return *duration;
+}
+
 std::string human_age(std::chrono::seconds age) {
   constexpr std::int64_t minute = 60;
   constexpr std::int64_t hour = 60 * minute;

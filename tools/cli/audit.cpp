@@ -9,12 +9,10 @@
 #include "cli/help_text.hpp"
 #include "cli/row_list.hpp"
 #include "cli/subcommands.hpp"
-#include "console/duration.hpp"
 #include "console/exit_status.hpp"
 #include "console/json_output.hpp"
 #include "console/table.hpp"
 #include "console/terminal.hpp"
-#include "console/usage_error.hpp"
 
 namespace txinbox::cli {
 namespace {
@@ -52,11 +50,7 @@ std::string as_table(const std::vector<AuditRecord>& records) {
 AuditFilter filter_of(const AuditOptions& options) {
   AuditFilter filter = options.filter;
   if (options.newer_than.empty()) return filter;
-  const auto age = parse_duration(options.newer_than);
-  if (!age || *age < std::chrono::seconds(1)) {
-    throw UsageError("--newer-than takes a time of at least 1s with its unit, such as 30s, 10m, 12h or 7d");
-  }
-  filter.newer_than = std::chrono::floor<std::chrono::seconds>(*age);
+  filter.newer_than = std::chrono::floor<std::chrono::seconds>(duration_of("--newer-than", options.newer_than));
   return filter;
 }
 

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <txinbox/operations.hpp>
 
+#include "cli/age.hpp"
 #include "cli/help_text.hpp"
 #include "cli/known_consumer.hpp"
 #include "cli/operator_options.hpp"
@@ -39,18 +40,14 @@ struct PauseOptions {
   }
 };
 
-std::optional<seconds> duration_of(const PauseOptions& options) {
+std::optional<seconds> pause_of(const PauseOptions& options) {
   if (options.duration.empty()) return std::nullopt;
-  const auto duration = parse_duration(options.duration);
-  if (!duration || *duration < seconds(1)) {
-    throw UsageError("--for takes a time of at least 1s with its unit, such as 30s, 10m, 12h or 7d");
-  }
-  return std::chrono::floor<seconds>(*duration);
+  return std::chrono::floor<seconds>(duration_of("--for", options.duration));
 }
 
 int run_pause(const PauseOptions& options) {
   if (options.by.reason.empty()) throw UsageError("pause: --reason must not be empty");
-  const auto duration = duration_of(options);
+  const auto duration = pause_of(options);
   auto pool = open_database(options.database);
   auto connection = pool.acquire();
   pause_consumer(connection.session(), options.consumer, options.by.action(), duration);

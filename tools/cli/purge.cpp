@@ -8,19 +8,18 @@
 #include <soci/error.h>
 #include <txinbox/retention.hpp>
 
+#include "cli/age.hpp"
 #include "cli/help_text.hpp"
 #include "cli/known_consumer.hpp"
 #include "cli/operator_options.hpp"
 #include "cli/subcommands.hpp"
 #include "console/database_option.hpp"
-#include "console/duration.hpp"
 #include "console/exit_status.hpp"
 #include "console/json_output.hpp"
 #include "console/open_database.hpp"
 #include "console/output.hpp"
 #include "console/progress.hpp"
 #include "console/stop_signals.hpp"
-#include "console/usage_error.hpp"
 
 namespace txinbox::cli {
 namespace {
@@ -41,15 +40,6 @@ struct PurgeCommand {
   bool dry_run = false;
   bool json = false;
 };
-
-milliseconds duration_of(std::string_view option, const std::string& text, milliseconds least) {
-  const auto duration = parse_duration(text);
-  if (!duration || *duration < least) {
-    throw UsageError(fmt::format("{} takes a time of at least {} with its unit, such as 30s, 10m, 12h or 7d", option,
-                                 least >= seconds(1) ? "1s" : "1ms"));
-  }
-  return *duration;
-}
 
 /// The rows of a purge, and their name in the output.
 struct Rows {
@@ -88,7 +78,7 @@ bool is_nothing(const Counts& counts) {
 }
 
 std::chrono::seconds age_of(const PurgeCommand& command) {
-  return std::chrono::floor<seconds>(duration_of("--older-than", command.older_than, seconds(1)));
+  return std::chrono::floor<seconds>(duration_of("--older-than", command.older_than));
 }
 
 Counts count_each(soci::session& session, const PurgeCommand& command, seconds older_than) {
