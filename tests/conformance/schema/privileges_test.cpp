@@ -35,6 +35,20 @@ void grant_migration(const User& user, const TestDatabase& db) {
 
 const auto nothing = [](soci::session&, Delivery&) {};
 
+/// Checks that `work` returns true with these privileges, and throws without one of them.
+template <class Work>
+void check_needs_each(const User& user, const std::vector<std::string>& privileges, const Work& work) {
+  for (const std::string& privilege : privileges) user.grant(privilege);
+  CHECK(work());
+  for (const std::string& privilege : privileges) {
+    CAPTURE(privilege);
+    user.revoke(privilege);
+    CHECK_THROWS((void)work());
+    user.grant(privilege);
+  }
+  CHECK(work());
+}
+
 TEST_CASE("the documented privileges are enough for the service" * doctest::skip(!has_users())) {
   const TestDatabase db;
   const User user(db);
@@ -138,19 +152,13 @@ TEST_CASE("the documented privileges are enough to erase a message, and are nece
   grant_service(user, db);
   Pool pool = user.pool();
   TxConsumer consumer(pool, "svc");
-  const auto erase_one = [&](const std::string& key) {
+  int number = 0;
+  check_needs_each(user, privileges, [&] {
+    const std::string key = std::to_string(++number);
     CHECK(consumer.consume({.business_key = key}, nothing).outcome == Outcome::consumed);
-    return erase(pool.acquire(), "svc", std::vector{key}, OperatorAction{"ann"}, {.no_consumer_runs = true}).at(0);
-  };
-  for (const std::string& privilege : privileges) user.grant(privilege);
-  CHECK(erase_one("a") == EraseOutcome::erased);
-  for (const std::string& privilege : privileges) {
-    CAPTURE(privilege);
-    user.revoke(privilege);
-    CHECK_THROWS((void)erase_one(privilege));
-    user.grant(privilege);
-  }
-  CHECK(erase_one("b") == EraseOutcome::erased);
+    return erase(pool.acquire(), "svc", std::vector{key}, OperatorAction{"ann"}, {.no_consumer_runs = true}).at(0) ==
+           EraseOutcome::erased;
+  });
 }
 
 TEST_CASE("the documented privileges are enough to pause and resume a consumer, and are necessary" *
@@ -163,22 +171,13 @@ TEST_CASE("the documented privileges are enough to pause and resume a consumer, 
       "insert on " + schema + ".txinbox_audit"};
   const User user(db);
   grant_service(user, db);
-  const auto pause_and_resume = [&] {
+  check_needs_each(user, privileges, [&] {
     Pool pool = user.pool();
     const auto connection = pool.acquire();
     pause_consumer(connection, "svc", {.actor = "ann", .reason = "r"});
     pause_consumer(connection, "svc", {.actor = "ann", .reason = "again"}, std::chrono::hours(1));
     return list_pauses(connection).size() == 1 && resume_consumer(connection, "svc", {.actor = "ann"});
-  };
-  for (const std::string& privilege : privileges) user.grant(privilege);
-  CHECK(pause_and_resume());
-  for (const std::string& privilege : privileges) {
-    CAPTURE(privilege);
-    user.revoke(privilege);
-    CHECK_THROWS((void)pause_and_resume());
-    user.grant(privilege);
-  }
-  CHECK(pause_and_resume());
+  });
 }
 
 TEST_CASE("run obeys a pause if its user may read the table, and goes on otherwise" * doctest::skip(!has_users())) {
