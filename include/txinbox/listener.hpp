@@ -83,6 +83,9 @@ enum class RunEventType {
   resumed,             ///< After tripped: the handler has consumed a message, or `run` ends.
   paused,              ///< `pause_consumer` has paused the consumer. Nothing begins.
   unpaused,            ///< After paused: `resume_consumer` was called, the pause is over, or `run` ends.
+  held,                ///< A message is parked, and keeps its place until an operator has decided:
+                       ///< `RunOptions::hold_parked`. Each message gets this event once, or once for each time that
+                       ///< `run` parks it.
 };
 
 /// The name of the enumerator, such as "settled".
@@ -98,8 +101,8 @@ struct RunEvent {
                                          ///< you log.
   std::string_view message_id = {};      ///< `Incoming::id`. It can have any bytes: escape them in a log.
   std::string_view reason = {};          ///< For dead_letter and dead_letter_failed: the same as `DeadLetter::reason`.
-  std::exception_ptr error = {};         ///< For retry, unavailable, tripped and dead letters: what was thrown; null if
-                                         ///< nothing was.
+  std::exception_ptr error = {};         ///< For retry, unavailable, tripped, held and dead letters: what was thrown;
+                                         ///< null if nothing was.
   std::string_view error_class = {};     ///< As `Event::error_class`.
   std::chrono::milliseconds backoff{0};  ///< The wait before the next try.
   const SourceEvent* source_event = nullptr;  ///< For source: what happened to the source.

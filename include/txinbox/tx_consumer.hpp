@@ -28,8 +28,9 @@ class Pool;
 /// The behaviour of a batch after a message that failed, after a message that another worker has leased
 /// (`in_progress`), or after a message whose handler asked for a later delivery (`postponed`).
 enum class OnFailure {
-  stop,  ///< The later messages are `not_run`. So no message overtakes an earlier one.
-  skip,  ///< The other messages run.
+  stop,            ///< The later messages are `not_run`. So no message overtakes an earlier one.
+  skip,            ///< The other messages run.
+  stop_at_parked,  ///< As `stop`. Also after a message that was parked before, the later messages are `not_run`.
 };
 
 /// Consumes messages: for each pair of consumer name and business key, the handler's SQL takes effect exactly once.
@@ -130,6 +131,7 @@ class TxConsumer {
   /// @threads     as `consume`.
   /// @return one result for each message, in the given order. With `stop`, at most one message failed (`failed`, or
   ///         `parked` with an error), is `in_progress` or is `postponed`, and all messages behind it are `not_run`.
+  ///         With `stop_at_parked`, this also holds for `parked` without an error.
   std::vector<Result> consume_batch(std::span<const Message> messages, const BatchHandlers& handlers,
                                     OnFailure on_failure = OnFailure::stop);
 

@@ -165,7 +165,7 @@ BatchDelivery::RunOutcome BatchDelivery::run_on(SessionHandle& session, const Pa
   }
   if (outcome.end == BatchRun::End::run_again) {
     (void)recovery_.abort_and_resolve(transaction, session, Failure());
-    if (run.item_in_progress() != nullptr) end_ = run.item_in_progress()->index + 1;
+    if (run.last_item() != nullptr) end_ = run.last_item()->index + 1;
     part_size_ = std::min(part_size_, run.most_items());
     if (run.needs_reading()) part_size_ = std::max<std::size_t>(1, part.size() / 2);  // its claims take long
     progress_ = progress_ || run.has_new_refusal() || run.needs_reading();
@@ -260,10 +260,10 @@ void BatchDelivery::after_transient_error(const Part& part, const Failure& failu
   finished_ = part.size() > 1 || !contention || !schedule_.has_time() || is_finished();
 }
 
-/// Gives the message the result of its error. With `OnFailure::stop`, or after an error of the environment, later
-/// messages are not started.
+/// Gives the message the result of its error. Later messages are not started, unless `OnFailure::skip` says so and it
+/// is no error of the environment.
 void BatchDelivery::fail(BatchItem& item, const Failure& failure) {
-  if (on_failure_ == OnFailure::stop || failure.is_of_environment()) end_ = std::min(end_, item.index);
+  if (on_failure_ != OnFailure::skip || failure.is_of_environment()) end_ = std::min(end_, item.index);
   item.result = failed_with(failure.error());
   progress_ = true;
 }

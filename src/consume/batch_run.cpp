@@ -65,13 +65,11 @@ BatchRun::End BatchRun::run_without_savepoints(OnFailure on_failure) {
     most_items_ = i;
     return End::run_again;
   }
-  if (on_failure == OnFailure::stop) {
-    // The claims of later messages are already inserted. No handler has run yet, so run again without these messages.
-    const BatchItem* in_progress = find_item_in_progress();
-    if (in_progress != nullptr && in_progress != part_.back()) {
-      item_in_progress_ = in_progress;
-      return End::run_again;
-    }
+  // The claims of later messages are already inserted. No handler has run yet, so run again without these messages.
+  const BatchItem* last = find_last_item(on_failure);
+  if (last != nullptr && last != part_.back()) {
+    last_item_ = last;
+    return End::run_again;
   }
   if (!(runs_at_once() ? run_at_once() : run_each())) return End::run_again;
   commit();
@@ -141,10 +139,14 @@ bool BatchRun::run_at_once() {
   return true;
 }
 
-const BatchItem* BatchRun::find_item_in_progress() const {
+const BatchItem* BatchRun::find_last_item(OnFailure on_failure) const {
+  if (on_failure == OnFailure::skip) return nullptr;
   for (std::size_t i = 0; i < part_.size(); ++i) {
     const auto& existing = keys_[key_of_[i]].existing;
-    if (existing && claim_for(*existing, part_[i]->hash.bytes()) == Claim::in_progress) return part_[i];
+    if (!existing) continue;
+    const Claim claim = claim_for(*existing, part_[i]->hash.bytes());
+    if (claim == Claim::in_progress) return part_[i];
+    if (claim == Claim::parked && on_failure == OnFailure::stop_at_parked) return part_[i];
   }
   return nullptr;
 }
@@ -340,9 +342,10 @@ void BatchRun::publish(RecentKeyCache& recent, std::uint64_t losses_before, std:
 }
 
 bool ends_batch(const Result& result, OnFailure on_failure) noexcept {
-  const bool blocks = result.outcome == Outcome::failed || result.outcome == Outcome::in_progress ||
-                      result.outcome == Outcome::postponed || (result.outcome == Outcome::parked && result.error);
-  return (on_failure == OnFailure::stop && blocks) || Failure(result.error).is_of_environment();
+  const bool is_parked = result.outcome == Outcome::parked && (result.error || on_failure == OnFailure::stop_at_parked);
+  const bool blocks = is_parked || result.outcome == Outcome::failed || result.outcome == Outcome::in_progress ||
+                      result.outcome == Outcome::postponed;
+  return (on_failure != OnFailure::skip && blocks) || Failure(result.error).is_of_environment();
 }
 
 }  // namespace detail

@@ -54,7 +54,7 @@ class BatchRun {
   enum class End {
     committed,
     run_again,  ///< Nothing failed, but the part must run again. The run found a claim of an earlier run that must be
-                ///< resolved first, or it found `item_in_progress`, or `most_items` is less than all.
+                ///< resolved first, or it found `last_item`, or `most_items` is less than all.
   };
 
   /// `part`: items without a result, in the order of the batch.
@@ -69,7 +69,7 @@ class BatchRun {
 
   /// Inserts each claim and runs its handler in a savepoint, then commits. A message that fails is rolled back alone.
   ///
-  /// Later messages are not run after an error of the environment, or if `OnFailure::stop` forbids it. The run also
+  /// Later messages are not run after an error of the environment, or if `OnFailure` forbids it. The run also
   /// ends before a copy of a message that failed, because the failure may park the key. The owner counts failures only
   /// after the transaction.
   End run_with_savepoints(OnFailure on_failure);
@@ -78,9 +78,9 @@ class BatchRun {
   /// may have lost it.
   const std::optional<FailedItem>& failed_item() const noexcept { return failed_item_; }
 
-  /// With `OnFailure::stop`: the first item whose key another worker has leased. No later item may run. Null if there
-  /// is none, and after `run_with_savepoints`.
-  const BatchItem* item_in_progress() const noexcept { return item_in_progress_; }
+  /// The item behind which no other may run, because another worker has leased its key, or because it is parked: see
+  /// `OnFailure`. Null if there is none, and after `run_with_savepoints`.
+  const BatchItem* last_item() const noexcept { return last_item_; }
 
   /// Whether a handler has refused its message in a transaction that was lost. The refusal is kept in the next run.
   bool has_new_refusal() const noexcept { return has_new_refusal_; }
@@ -117,7 +117,7 @@ class BatchRun {
 
   void sort_keys();
   std::vector<backend::ClaimRequest> claim_requests() const;
-  const BatchItem* find_item_in_progress() const;
+  const BatchItem* find_last_item(OnFailure) const;
   bool takes_over(std::size_t at) const;
   bool has_waited_too_long();
   bool stage(BatchItem&, Key&);
@@ -147,14 +147,14 @@ class BatchRun {
   std::vector<Key> keys_;
   std::vector<Staged> staged_;
   std::optional<FailedItem> failed_item_;
-  const BatchItem* item_in_progress_ = nullptr;
+  const BatchItem* last_item_ = nullptr;
   std::size_t most_items_ = part_.size();
   bool has_new_refusal_ = false;
   bool needs_reading_ = false;
 };
 
-/// Whether no later message of the batch may run after this result. With `OnFailure::stop`, they wait until this
-/// message is delivered again. After an error of the environment, they would fail, too.
+/// Whether no later message of the batch may run after this result. Without `OnFailure::skip`, they wait until
+/// this message is delivered again. After an error of the environment, they would fail, too.
 bool ends_batch(const Result&, OnFailure) noexcept;
 
 }  // namespace detail

@@ -43,6 +43,9 @@ void RunMetrics::count(const RunEvent& event) {
     case RunEventType::unpaused:
       counts.is_paused = event.type == RunEventType::paused;
       break;
+    case RunEventType::held:
+      ++counts.held;
+      break;
   }
 }
 
@@ -80,6 +83,8 @@ void RunMetrics::write(MetricsText& text) const {
             [](const Counts& counts) { return std::optional<std::uint64_t>(counts.is_tripped ? 1 : 0); });
   write_all(text, "txinbox_source_paused", "gauge", "1: an operator has paused the consumer.",
             [](const Counts& counts) { return std::optional<std::uint64_t>(counts.is_paused ? 1 : 0); });
+  counter("txinbox_source_held_total", "Parked messages that keep their place until an operator has decided.",
+          &Counts::held);
   write_dead_letters(text);
   gauge("txinbox_source_connected", "1: there is a connection to the broker.",
         [](const SourceStatus& status) { return status.connected ? 1 : 0; });

@@ -33,6 +33,7 @@ class RunMetrics {
     std::uint64_t dropped = 0;
     std::uint64_t outages = 0;
     std::uint64_t trips = 0;
+    std::uint64_t held = 0;
     bool is_tripped = false;
     bool is_paused = false;
     std::uint64_t dead_letter_failures = 0;

@@ -12,7 +12,7 @@ namespace {
 bool is_aside(const EntryPtr& entry) { return entry->state == Entry::State::set_aside && !entry->is_lost; }
 
 /// A sequence is a new object after it had no messages.
-bool is_same(const Sequence& one, const Sequence& other) { return !one.id.empty() && one.id == other.id; }
+bool is_same(const Sequence& one, const Sequence& other) { return one.has_order() && one.id == other.id; }
 
 /// Half of the messages that `run` holds may fail before the breaker trips. If these are only a few, they show nothing.
 std::size_t limit_of(const BreakerOptions& options, int max_attempts, std::size_t most_held) {

@@ -129,7 +129,8 @@ std::optional<Result> TxJobRunner::count_failure(const Message& message, const s
 }
 
 JobResult TxJobRunner::run_handler(const Job& job) const {
-  const OnFailure on_failure = has_order(job) ? OnFailure::stop : OnFailure::skip;
+  const OnFailure in_order = hold_parked_ ? OnFailure::stop_at_parked : OnFailure::stop;
+  const OnFailure on_failure = has_order(job) ? in_order : OnFailure::skip;
   std::vector<Message> messages;
   messages.reserve(job.size());
   for (const EntryPtr& entry : job) messages.push_back(std::move(entry->message));

@@ -62,8 +62,8 @@ class JobRunner {
 /// Runs a batch in one transaction.
 class TxJobRunner : public JobRunner {
  public:
-  TxJobRunner(TxConsumer& consumer, const BatchHandlers& handlers, std::size_t batch)
-      : consumer_(consumer), handlers_(handlers), batch_(batch) {}
+  TxJobRunner(TxConsumer& consumer, const BatchHandlers& handlers, const RunOptions& options)
+      : consumer_(consumer), handlers_(handlers), batch_(options.batch), hold_parked_(options.hold_parked) {}
 
   std::string_view consumer() const override { return consumer_.name(); }
   std::size_t job_size() const override { return batch_; }
@@ -80,6 +80,7 @@ class TxJobRunner : public JobRunner {
   TxConsumer& consumer_;
   const BatchHandlers& handlers_;
   const std::size_t batch_;
+  const bool hold_parked_;
 };
 
 /// Runs one message under a lease.

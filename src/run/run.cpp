@@ -20,7 +20,7 @@ std::string_view to_string(RunEnd end) noexcept { return end_names[end]; }
 RunSummary run(Source& source, TxConsumer& consumer, const MessageOf& message_of, const BatchHandlers& handlers,
                const RunOptions& options) {
   detail::refuse_empty(handlers);
-  const detail::TxJobRunner runner(consumer, handlers, options.batch);
+  const detail::TxJobRunner runner(consumer, handlers, options);
   return detail::Loop(source, runner, message_of, options).run();
 }
 

@@ -52,6 +52,7 @@ Scheduler::Scheduler(const RunOptions& options, std::size_t job_size, int max_at
     : job_size_(job_size),
       workers_(options.workers),
       can_rewind_(can_rewind),
+      hold_parked_(options.hold_parked),
       backoff_(options.backoff, options.max_backoff, seed),
       outages_(backoff_),
       breaker_(options.breaker, max_attempts, max_held_of(options, job_size)),
@@ -121,8 +122,7 @@ void Scheduler::end_round(Time now) {
 /// Whether a message can show within a minute whether the handler works.
 bool Scheduler::can_show_soon(Time now) const {
   constexpr std::chrono::minutes soon(1);
-  const auto due = queue_.next_due();
-  return running_ > 0 || (due && *due <= now + soon);
+  return running_ > 0 || queue_.can_show_until(now + soon);
 }
 
 /// Whether a message that has not failed can show whether the handler works.
@@ -166,6 +166,7 @@ void Scheduler::put_back(const EntryPtr& entry, Time now) {
   has_put_back_ = true;
   entry->state = Entry::State::waiting;
   entry->sequence = queue_.sequence_for(entry->incoming);
+  entry->sequence->is_closed = false;
   insert(*entry);
   queue_.enqueue(entry->sequence, now);
 }
@@ -243,6 +244,7 @@ void Scheduler::decide(const EntryPtr& entry, Result& result, Time now) {
       break;
     case Action::dead_letter:
       if (result.outcome == Outcome::parked && entry->handler_failed) breaker_.failed(entry, result.error, now);
+      if (result.outcome == Outcome::parked && keeps_order(*entry)) return waits_for_operator(entry, result, now);
       becomes_dead_letter(entry,
                           result.outcome == Outcome::failed ? reason_of(result.error) : to_string(result.outcome),
                           result.error, now);
@@ -278,6 +280,7 @@ void Scheduler::becomes_dead_letter(const EntryPtr& entry, std::string_view reas
 
 void Scheduler::runs_again(const EntryPtr& entry, const Result& result, Time now) {
   entry->state = Entry::State::waiting;
+  if (result.outcome != Outcome::not_run) entry->is_held = false;
   if (result.outcome == Outcome::not_run || is_outage(result) || entry->is_lost) return;
   if (Failure(result.error).is(ErrorCode::stopped)) return end();
   entry->outages = 0;
@@ -294,8 +297,29 @@ void Scheduler::runs_again(const EntryPtr& entry, const Result& result, Time now
   waits(entry, result, breaker_.pause(), now);
 }
 
+/// Whether no message may pass this one, not even if it is parked.
+bool Scheduler::keeps_order(const Entry& entry) const noexcept { return hold_parked_ && entry.sequence->has_order(); }
+
+/// The message is parked. It stays the first one of its sequence, and asks the database again after a wait.
+void Scheduler::waits_for_operator(const EntryPtr& entry, const Result& result, Time now) {
+  entry->state = Entry::State::waiting;
+  entry->undecided.clear();
+  entry->uncounted.clear();  // otherwise they would count again after the operator has let it run
+  breaker_.forget(*entry);
+  if (entry->is_lost) return;
+  if (!std::exchange(entry->is_held, true) || result.error) {
+    occurrences_.push_back({.type = RunEventType::held,
+                            .entry = entry,
+                            .business_key = entry->message.business_key,
+                            .error = result.error});
+  }
+  entry->sequence->not_before = now + backoff_.after(++entry->retries);
+  lanes_.touch(*entry);
+}
+
 void Scheduler::set_aside(const EntryPtr& entry) {
   entry->state = Entry::State::set_aside;
+  entry->sequence->is_closed = keeps_order(*entry);
   ++summary_.retries;
   ++entry->retries;  // so that the broker does not deliver it again
   lanes_.touch(*entry);

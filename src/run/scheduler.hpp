@@ -68,6 +68,7 @@ struct Lost {
 /// - Messages that wait, in some lanes or without a lane, never keep a worker from messages of other lanes. They are
 ///   counted apart, up to `RunOptions::max_waiting`.
 /// - At most `max_in_flight` + `max_waiting` messages are held.
+/// - With `RunOptions::hold_parked`, no message passes a parked one of its sequence.
 /// - After `end`, nothing begins. A dead letter that the broker has not confirmed is not published again: each try can
 ///   take seconds. The broker delivers its message again.
 ///
@@ -167,10 +168,13 @@ class Scheduler {
   void put_back(const EntryPtr&, Time now);
   static void insert(Entry&);
   void set_aside(const EntryPtr&);
+  bool keeps_order(const Entry&) const noexcept;
+  void waits_for_operator(const EntryPtr&, const Result&, Time now);
 
   const std::size_t job_size_;
   const std::size_t workers_;
   const bool can_rewind_;
+  const bool hold_parked_;
   Backoff backoff_;
   Outages outages_;
   Breaker breaker_;

@@ -72,7 +72,7 @@ void raise(soci::session& sql, const std::string& postgresql, const std::string&
 
 Mixture::Mixture(std::uint64_t seed_) : seed(seed_) {
   Dice dice(seed);
-  on_failure = dice.one_of({OnFailure::stop, OnFailure::skip, OnFailure::skip});
+  on_failure = dice.one_of({OnFailure::stop, OnFailure::skip, OnFailure::skip, OnFailure::stop_at_parked});
   rounds = dice.one_of({1, 2, 3});
   size = 2 + dice.below(4);
   options.retry = {.max_attempts = dice.one_of({1, 2, 3}), .initial_backoff = std::chrono::milliseconds(0)};

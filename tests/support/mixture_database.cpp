@@ -42,14 +42,16 @@ class Work {
   int round_ = 0;
 };
 
-bool blocks(const Result& result) {
+bool blocks(const Result& result, OnFailure on_failure) {
+  if (on_failure == OnFailure::skip) return false;
+  if (result.outcome == Outcome::parked) return result.error || on_failure == OnFailure::stop_at_parked;
   return result.outcome == Outcome::failed || result.outcome == Outcome::in_progress ||
-         result.outcome == Outcome::postponed || (result.outcome == Outcome::parked && result.error);
+         result.outcome == Outcome::postponed;
 }
 
-/// Whether the batch ends here: at an error of the environment, or where `OnFailure::stop` says so.
+/// Whether the batch ends here: at an error of the environment, or where `OnFailure` says so.
 bool ends(const Mixture& mixture, const Result& result) {
-  if (mixture.on_failure == OnFailure::stop && blocks(result)) return true;
+  if (blocks(result, mixture.on_failure)) return true;
   const std::string error = error_class(result.error);
   return error == "std::bad_alloc" || error == "postgresql 53100" || error == "mysql 1114";
 }

@@ -75,6 +75,7 @@ void happen(SchedulerWorld& world, RunTwist twist) {
 /// Lets everything end, and returns what is wrong then.
 std::string wrong_at_end(SchedulerWorld& world, std::size_t messages) {
   world.endless.clear();
+  world.operator_retries = true;
   world.run_for(2h);
   if (!world.problem().empty()) return world.problem();
   if (world.running() > 0) return "a job has not ended";
@@ -115,6 +116,7 @@ std::string wrong_in_random_schedule(const LaneSetup& setup, unsigned seed) {
   options.max_in_flight = 1 + below(20);
   options.max_waiting = below(40);
   options.breaker.failures = below(6);
+  options.hold_parked = below(3) == 0;
   const auto parks_after = static_cast<int>(below(4));
   SchedulerWorld world(setup.lanes, per_lane, options, 1 + below(8), setup.can_rewind, seed, parks_after);
   for (int step = 0; step < 600 && world.problem().empty(); ++step) {
@@ -144,6 +146,9 @@ std::string wrong_in_random_schedule(const LaneSetup& setup, unsigned seed) {
         world.database_is_down = below(4) == 0;
         world.refuses_dead_letters = below(2) == 0;
         world.handler_works = below(3) > 0;
+        if (const auto message = world.held(below(100))) {
+          below(2) == 0 ? world.retry(*message) : world.discard(*message);
+        }
         break;
       case 10:
         if (const auto message = world.held(below(100))) {

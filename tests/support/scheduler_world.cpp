@@ -179,14 +179,32 @@ Result SchedulerWorld::failed(detail::Entry& entry) {
   entry.handler_failed = true;
   const Id id = id_of(entry.incoming);
   const auto error = std::make_exception_ptr(std::runtime_error("no stock"));
-  if (parks_after_ > 0 && entry.counts_later && entry.undecided.size() + 1 >= static_cast<std::size_t>(parks_after_)) {
+  const bool is_passed = !options_.hold_parked || !has_lanes_;
+  if (parks_after_ > 0 && entry.counts_later && is_passed &&
+      entry.undecided.size() + 1 >= static_cast<std::size_t>(parks_after_)) {
     aside_.insert(id);
   }
-  if (parks_after_ > 0 && !entry.counts_later && ++failures[id] >= parks_after_) {
-    decided_.insert(id);
-    return {.outcome = Outcome::parked, .error = error};
-  }
+  if (parks_after_ > 0 && !entry.counts_later && ++failures[id] >= parks_after_) return park(id, error);
   return {.outcome = Outcome::failed, .error = error};
+}
+
+Result SchedulerWorld::park(const Id& id, std::exception_ptr error) {
+  if (options_.hold_parked && has_lanes_) {
+    parked.insert(id);
+  } else {
+    decided_.insert(id);
+  }
+  return {.outcome = Outcome::parked, .error = std::move(error)};
+}
+
+void SchedulerWorld::retry(const Id& id) {
+  if (parked.erase(id) == 0) return;
+  failures[id] = 0;
+  proven_failures[id] = 0;
+}
+
+void SchedulerWorld::discard(const Id& id) {
+  if (parked.erase(id) > 0) discarded_.insert(id);
 }
 
 /// The handler must not run after a later message of the sequence was consumed, unless the message came again.
@@ -203,6 +221,13 @@ void SchedulerWorld::check_not_passed(const detail::Entry& entry) {
 
 Result SchedulerWorld::result_of(detail::Entry& entry) {
   const Id id = id_of(entry.incoming);
+  if (operator_retries) retry(id);
+  if (parked.contains(id)) return {.outcome = Outcome::parked};
+  if (discarded_.contains(id)) {
+    decided_.insert(id);
+    ended_.insert(id);
+    return {.outcome = Outcome::discarded};
+  }
   check_not_passed(entry);
   ++runs_[id];
   aside_.erase(id);
@@ -238,8 +263,7 @@ std::optional<Result> SchedulerWorld::count_failures(detail::Entry& entry) {
     const bool is_outage = is_transient(entry.uncounted.front());
     const int count = is_outage ? ++proven_failures[id] : ++failures[id];
     if (count < (is_outage ? max_attempts : parks_after_)) continue;
-    decided_.insert(id);
-    return Result{.outcome = Outcome::parked};
+    return park(id, nullptr);
   }
   return std::nullopt;
 }
@@ -261,7 +285,8 @@ detail::JobResult SchedulerWorld::result_of(const Job& job) {
       continue;
     }
     result.results.push_back(result_of(*entry));
-    if (action_for(result.results.back()) == Action::redeliver) stopped.insert(sequence_of(entry->incoming));
+    const bool is_held = parked.contains(id_of(entry->incoming));
+    if (is_held || action_for(result.results.back()) == Action::redeliver) stopped.insert(sequence_of(entry->incoming));
   }
   return result;
 }

@@ -67,6 +67,10 @@ class SchedulerWorld {
   void revoke(std::size_t lane);  ///< The broker takes the lane back, and gives it to this source again.
   std::optional<Id> held(std::size_t number) const;  ///< A message that the source holds.
 
+  // With `RunOptions::hold_parked`: what an operator does with a parked message.
+  void retry(const Id& id);
+  void discard(const Id& id);
+
   struct Times {
     Fate fate;
     int times = 1'000'000;  ///< So often. Then the message is good.
@@ -89,6 +93,8 @@ class SchedulerWorld {
   std::map<Id, int> proven_failures;  ///< How many errors as of an outage count as its failures.
   std::map<Id, int> failures;         ///< How many failures of its handler the consumer has counted.
   std::set<Id> dead;                  ///< Its dead letters.
+  std::set<Id> parked;                ///< With `RunOptions::hold_parked`: what waits for an operator.
+  bool operator_retries = false;      ///< An operator lets each parked message run again when it is tried.
   std::vector<RunEventType> events;
 
   std::size_t pauses = 0;
@@ -113,6 +119,7 @@ class SchedulerWorld {
   Result result_of(detail::Entry& entry);
   std::optional<Result> count_failures(detail::Entry& entry);
   Result failed(detail::Entry& entry);
+  Result park(const Id& id, std::exception_ptr error);
   void check_not_passed(const detail::Entry& entry);
   Fate fate_of(const Id& id) const;
   std::string sequence_of(const Incoming& incoming) const;
@@ -137,6 +144,7 @@ class SchedulerWorld {
   bool has_lost_ = false;  ///< The broker has delivered a message again.
   std::set<Id> aside_;     ///< Messages that have failed often, and the handler did not work for others.
   std::set<Id> done_;      ///< Messages that are acknowledged.
+  std::set<Id> discarded_;
   std::map<Id, int> runs_;
   std::deque<detail::Job> jobs_;
   std::uint64_t tickets_ = 0;

@@ -30,6 +30,7 @@ TEST_CASE("the metrics of run count what happens at the broker") {
   metrics.on_run_event(event(RunEventType::dead_letter_failed));
   metrics.on_run_event(event(RunEventType::tripped));
   metrics.on_run_event(event(RunEventType::paused));
+  metrics.on_run_event(event(RunEventType::held));
   RunEvent letter = event(RunEventType::dead_letter);
   letter.reason = "parked";
   metrics.on_run_event(letter);
@@ -42,6 +43,7 @@ TEST_CASE("the metrics of run count what happens at the broker") {
     CHECK(text.value("txinbox_source_outages_total", orders) == 1);
     CHECK(text.value("txinbox_source_dead_letter_failures_total", orders) == 1);
     CHECK(text.value("txinbox_source_trips_total", orders) == 1);
+    CHECK(text.value("txinbox_source_held_total", orders) == 1);
     CHECK(text.value("txinbox_source_tripped", orders) == 1);
     CHECK(text.value("txinbox_source_paused", orders) == 1);
     auto parked = orders;

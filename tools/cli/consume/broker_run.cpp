@@ -36,6 +36,7 @@ int BrokerRun::run(Source& source, TxConsumer& consumer) {
   RunOptions options{.batch = options_.batch,
                      .workers = options_.workers,
                      .order = order_of(options_),
+                     .hold_parked = options_.hold_parked,
                      .status_interval = std::chrono::seconds(1),
                      .stop = signals_.token(),
                      .listeners = {on_event([this](const RunEvent& event) { observe(event); })}};
@@ -171,6 +172,9 @@ void BrokerRun::observe(const RunEvent& event) {
       break;
     case RunEventType::unpaused:
       progress_.message("the consumer is not paused any more");
+      break;
+    case RunEventType::held:
+      report_problem(event, "parked; it keeps its place until 'txinbox failed retry' or 'txinbox failed discard'");
       break;
   }
   progress_.draw(fmt::format("{} messages{}", grouped(settled_), lag_));

@@ -48,6 +48,7 @@ std::string broker_url(const ConsumeOptions& options) {
   needs_broker(!options.dead_letters.empty(), "--dead-letters");
   needs_broker(options.workers != 1, "--workers");
   needs_broker(!options.order.empty(), "--order");
+  needs_broker(options.hold_parked, "--hold-parked");
   needs_broker(!options.backoff.empty(), "--backoff");
   needs_broker(!options.idle_exit.empty(), "--idle-exit");
   needs_broker(options.breaker != BreakerOptions{}.failures, "--breaker");
@@ -174,6 +175,9 @@ void add_consume(Command app, Run& run) {
               "key in a partition (key); default: key on Kafka with several workers, else lane")
       .type("ORDER")
       .one_of({"lane", "key"});
+  broker.flag("--hold-parked", options->hold_parked,
+              "A parked message becomes no dead letter: it and the later ones in its order wait until an operator "
+              "retries or discards it");
   const auto is_time = [](const std::string& text) -> std::string {
     if (parse_duration(text)) return {};
     return "write a time such as 500ms, 10s or 5m";

@@ -34,6 +34,7 @@ struct ConsumeOptions {
   std::string order;         // how messages are ordered: lane or key; empty: see `order_of`
   std::string backoff;       // a duration; empty: that of RunOptions
   std::string idle_exit;     // a duration; empty: never
+  bool hold_parked = false;  // a parked message keeps its place in its order
   std::size_t workers = 1;
   std::size_t breaker = BreakerOptions{}.failures;
   std::string file;  // empty or "-": standard input
