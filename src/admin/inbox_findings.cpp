@@ -10,6 +10,7 @@
 #include "backend/query.hpp"
 #include "backend/table_check.hpp"
 #include "base/utc_time.hpp"
+#include "tables/pause_table.hpp"
 
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
@@ -94,6 +95,25 @@ class Reader {
     }
     const bool purged = std::ranges::any_of(notes, [](const auto& note) { return note.second.purged_at.has_value(); });
     if (!purged) never_purged();
+  }
+
+  void pauses() {
+    const std::string paused = dialect_.table(backend::pause_table);
+    for (const Row& row :
+         backend::query(sql_,
+                        fmt::format("SELECT consumer, {}, actor, reason FROM {} WHERE {} ORDER BY consumer",
+                                    dialect_.utc_text("paused_at"), paused, is_paused(dialect_)),
+                        4)) {
+      const std::string consumer = row[0].value_or("");
+      add(Severity::note, subject_of(consumer),
+          fmt::format("paused since {} UTC by {}: {}", row[1].value_or(""), row[2].value_or(""), row[3].value_or("")),
+          fmt::format("`txinbox resume --consumer {}`, when it may run again", consumer));
+    }
+  }
+
+  void cannot_read_pauses() {
+    add(Severity::warning, "pauses", "this user cannot read txinbox_pause, so its `run` does not obey `txinbox pause`",
+        "grant it SELECT on txinbox_pause (docs/operations/migrations.md)");
   }
 
   /// The user of a service without an outbox may lack the right to read these tables.
@@ -203,17 +223,23 @@ std::optional<std::chrono::seconds> shorter(std::optional<std::chrono::seconds> 
 }
 
 std::vector<Finding> inbox_findings(const backend::NativeConnection& sql, const backend::Dialect& dialect,
-                                    bool has_outbox, const std::optional<backend::LogReader>& log_reader) {
+                                    OptionalTables has, const std::optional<backend::LogReader>& log_reader) {
   Reader reader(sql, dialect);
   reader.unfinished();
   reader.retention();
-  if (has_outbox) {
+  const auto read_if_allowed = [&](const auto& read, const auto& cannot_read) {
     try {
-      reader.outbox(log_reader);
+      read();
     } catch (const DatabaseError&) {
       if (Failure::current().is_fatal_to_session()) throw;
-      reader.cannot_read_outbox();
+      cannot_read();
     }
+  };
+  if (has.operations) {
+    read_if_allowed([&] { reader.pauses(); }, [&] { reader.cannot_read_pauses(); });
+  }
+  if (has.outbox) {
+    read_if_allowed([&] { reader.outbox(log_reader); }, [&] { reader.cannot_read_outbox(); });
   }
   return reader.take();
 }

@@ -38,13 +38,18 @@ ConsumerNotes notes_of(const std::string& consumer, const Notes&);
 /// Returns the shorter retention. A row is purged by the retention of its consumer or of all, whichever is shorter.
 std::optional<std::chrono::seconds> shorter(std::optional<std::chrono::seconds>, std::optional<std::chrono::seconds>);
 
-/// Finds expired leases, parked and torn messages, a retention that is missing or too short, and messages of the outbox
-/// that nobody publishes.
+/// Which tables were found besides those of the inbox.
+struct OptionalTables {
+  bool outbox;
+  bool operations;  ///< Those of V3.
+};
+
+/// Finds expired leases, parked and torn messages, a retention that is missing or too short, consumers that are
+/// paused, and messages of the outbox that nobody publishes.
 ///
-/// `has_outbox`: the tables of the outbox were found. Otherwise it does not read them. `log_reader`: as
-/// `Catalog::find_log_reader`. The tables must match this library's migrations. It reads the whole consumed-message
-/// table once.
-std::vector<Finding> inbox_findings(const backend::NativeConnection&, const backend::Dialect&, bool has_outbox,
+/// It reads only the tables of the inbox and those that `has` names. `log_reader`: as `Catalog::find_log_reader`. The
+/// tables must match this library's migrations. It reads the whole consumed-message table once.
+std::vector<Finding> inbox_findings(const backend::NativeConnection&, const backend::Dialect&, OptionalTables has,
                                     const std::optional<backend::LogReader>& log_reader);
 
 }  // namespace detail

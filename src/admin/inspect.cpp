@@ -53,13 +53,13 @@ std::vector<Finding> diagnose(ConnectionRef connection) {
                         "sslmode=verify-full in the database URL (SECURITY.md)"});
   }
   if (usable) {
-    const bool has_outbox = std::ranges::none_of(tables.problems, backend::concerns_outbox);
+    const detail::OptionalTables has{.outbox = tables.has_outbox(), .operations = tables.has_operations()};
     std::optional<backend::LogReader> log_reader;
-    if (has_outbox) {
+    if (has.outbox) {
       std::ranges::move(catalog->check_outbox_numbers(tables.schema), std::back_inserter(findings));
       log_reader = catalog->find_log_reader(tables.schema);
     }
-    std::ranges::move(detail::inbox_findings(*sql, *database.dialect(tables.schema), has_outbox, log_reader),
+    std::ranges::move(detail::inbox_findings(*sql, *database.dialect(tables.schema), has, log_reader),
                       std::back_inserter(findings));
   }
   std::ranges::stable_sort(findings, std::ranges::greater(), &Finding::severity);

@@ -158,6 +158,14 @@ bool supports(std::string_view oldest_library) {
   return oldest && ours && *oldest <= *ours;
 }
 
+bool SchemaReport::has_outbox() const {
+  return version >= version_of_outbox && std::ranges::none_of(problems, backend::concerns_outbox);
+}
+
+bool SchemaReport::has_operations() const {
+  return version >= version_of_operations && std::ranges::none_of(problems, backend::concerns_operations);
+}
+
 SchemaReport examine(backend::Catalog& catalog, std::string_view database) {
   SchemaReport result = examine_tables(catalog, database);
   if (result.schema.empty()) return result;

@@ -17,6 +17,10 @@ struct SchemaReport {
   std::string schema;  ///< The schema of the consumed-message table; empty if it was not found.
   int version = 0;     ///< The newest recorded version; 0 if there is none, or if it cannot be read.
   std::vector<backend::Problem> problems;
+
+  /// Whether the tables of V2, and those of V3, are there without a problem.
+  bool has_outbox() const;
+  bool has_operations() const;
 };
 
 /// Compares the tables with the migrations of `database`. It runs a few quick queries.

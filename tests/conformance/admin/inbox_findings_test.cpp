@@ -47,6 +47,30 @@ TEST_CASE("doctor reports leases that expired minutes ago, and no lease that is 
   CHECK(db.text("select min(business_key) from (" + sql + ") found") == "run out 1");
 }
 
+TEST_CASE("doctor notes a consumer that is paused, and who has paused it") {
+  const TestDatabase db;
+  Pool pool = db.pool(1);
+  const OperatorAction by{.actor = "ann", .reason = "a wrong version"};
+  pause_consumer(pool.acquire(), "svc", by);
+  pause_consumer(pool.acquire(), "over", by);
+  CHECK(resume_consumer(pool.acquire(), "over", by));
+  const auto found = findings(db);
+  REQUIRE(found.size() == 1);
+  CHECK(found.front().severity == Severity::note);
+  CHECK(found.front().subject == "consumer svc");
+  CHECK_MESSAGE(found.front().found.ends_with(" UTC by ann: a wrong version"), found.front().found);
+  CHECK(tells(found.front().remedy, "resume --consumer svc"));
+}
+
+TEST_CASE("doctor does not read pauses while the migration of their table is pending") {
+  const TestDatabase db;
+  db.run("drop table txinbox_pause");
+  db.run("delete from txinbox_schema where version = 3");
+  const auto found = findings(db);
+  REQUIRE(found.size() == 1);
+  CHECK(found.front().subject == "txinbox_schema");
+}
+
 TEST_CASE("doctor notes parked messages and warns of torn messages, for each consumer") {
   const TestDatabase db;
   consume(db, "a", {"1", "2", "3"});
