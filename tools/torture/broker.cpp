@@ -28,6 +28,7 @@ void Broker::send(std::uint64_t keys_in_all) {
     const auto copies = static_cast<unsigned>(plan_.key(key).copies);
     keys_.push_back({.outstanding = copies});
     outstanding_ += copies;
+    never_settled_ += copies;
     for (unsigned copy = 0; copy < copies; ++copy) waiting_.push_back({.key = key, .copy = copy});
   }
 }
@@ -96,6 +97,12 @@ void Broker::lost(const Arrival& arrival) {
   waiting_.push_back(again);
 }
 
+void Broker::send_again(const Arrival& arrival) {
+  ++keys_[arrival.key].outstanding;
+  ++outstanding_;
+  waiting_.push_back(arrival);
+}
+
 void Broker::acknowledged(const Arrival& arrival, const Answer& answer, Time now) {
   ++tally_.acknowledged;
   KeyLedger& key = keys_[arrival.key];
@@ -121,6 +128,8 @@ void Broker::acknowledged(const Arrival& arrival, const Answer& answer, Time now
 void Broker::dead_lettered(const Arrival& arrival, const Answer& answer) {
   if (answer.outcome == Outcome::conflict && arrival.is_altered) {
     ++tally_.conflicts;
+  } else if (letters_ != nullptr && answer.outcome == Outcome::parked && !is_late(arrival)) {
+    letters_->add(arrival);
   } else {
     add_imbalance(arrival, "became a dead letter", text(Outcome::already_consumed), text(answer.outcome));
   }
@@ -129,6 +138,7 @@ void Broker::dead_lettered(const Arrival& arrival, const Answer& answer) {
 
 void Broker::settle(const Arrival& arrival) {
   if (is_late(arrival)) return;
+  if (arrival.redrives == 0) --never_settled_;
   --keys_[arrival.key].outstanding;
   --outstanding_;
 }

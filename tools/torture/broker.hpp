@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "torture/dead_letters.hpp"
 #include "torture/dice.hpp"
 #include "torture/imbalance.hpp"
 #include "torture/messages.hpp"
@@ -41,8 +42,10 @@ class Broker {
     std::uint64_t lost_with_worker = 0;  ///< A worker that was killed had this delivery.
   };
 
-  /// `window`: how many copies may be outstanding before the next key is sent.
-  Broker(const Plan& plan, std::size_t window) : plan_(plan), window_(window), dice_(plan.seed(), {4}) {}
+  /// `window`: how many copies may be outstanding before the next key is sent. `letters`: where parked messages go.
+  /// Null: no message may be parked.
+  Broker(const Plan& plan, std::size_t window, DeadLetters* letters = nullptr)
+      : plan_(plan), window_(window), dice_(plan.seed(), {4}), letters_(letters) {}
 
   /// Sends keys until the window is full, or until this many keys were sent in all.
   void send(std::uint64_t keys_in_all);
@@ -53,11 +56,17 @@ class Broker {
   void answered(const Arrival& arrival, const Answer& answer, Time now);
   void lost(const Arrival& arrival);
 
+  /// A dead letter was published again.
+  void send_again(const Arrival& arrival);
+
   /// Ends the sending of keys. Delayed deliveries are due now.
   void close();
 
   /// Whether everything that was sent is acknowledged.
   bool is_done() const { return unanswered_ == 0 && waiting_.empty() && delayed_.empty(); }
+
+  /// Whether each copy that was sent was acknowledged, or became a dead letter, at least once.
+  bool has_settled_all_once() const { return never_settled_ == 0; }
 
   const std::vector<KeyLedger>& keys() const { return keys_; }
   const Tally& tally() const { return tally_; }
@@ -75,11 +84,13 @@ class Broker {
   const Plan& plan_;
   std::size_t window_;
   Dice dice_;
+  DeadLetters* letters_;
   std::vector<KeyLedger> keys_;
   std::vector<Arrival> waiting_;
   std::multimap<Time, Arrival> delayed_;
   std::size_t outstanding_ = 0;  // unacknowledged copies, without redeliveries of acknowledged ones
   std::size_t unanswered_ = 0;
+  std::size_t never_settled_ = 0;
   std::uint64_t last_key_ = 0;
   bool closed_ = false;
   Tally tally_;

@@ -54,11 +54,12 @@ Message message_of(const KeyPlan& plan, const Arrival& arrival) {
 
 std::string to_line(const Assignment& assignment) {
   Json arrivals = Json::array();
-  for (const Arrival& a : assignment.arrivals) arrivals.push_back({a.key, a.copy, a.tries, a.is_altered});
+  for (const Arrival& a : assignment.arrivals) arrivals.push_back({a.key, a.copy, a.tries, a.is_altered, a.redrives});
   return as_line({{"number", assignment.number},
                   {"batch", assignment.is_batch},
                   {"at_once", assignment.is_at_once},
                   {"skip", assignment.skips_failures},
+                  {"repaired_below", assignment.repaired_below},
                   {"death", static_cast<int>(assignment.death)},
                   {"arrivals", std::move(arrivals)}});
 }
@@ -81,11 +82,12 @@ std::optional<Assignment> read_assignment(std::string_view line) {
                           .is_batch = json.at("batch").get<bool>(),
                           .is_at_once = json.at("at_once").get<bool>(),
                           .skips_failures = json.at("skip").get<bool>(),
+                          .repaired_below = json.at("repaired_below").get<std::uint64_t>(),
                           .death = static_cast<Death>(json.at("death").get<int>()),
                           .arrivals = {}};
     for (const Json& a : json.at("arrivals")) {
-      assignment.arrivals.push_back(
-          {a.at(0).get<std::uint64_t>(), a.at(1).get<unsigned>(), a.at(2).get<unsigned>(), a.at(3).get<bool>()});
+      assignment.arrivals.push_back({a.at(0).get<std::uint64_t>(), a.at(1).get<unsigned>(), a.at(2).get<unsigned>(),
+                                     a.at(3).get<bool>(), a.at(4).get<unsigned>()});
     }
     return assignment;
   });

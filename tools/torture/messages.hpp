@@ -24,6 +24,7 @@ struct Arrival {
   unsigned copy = 0;        ///< Which copy of the key.
   unsigned tries = 0;       ///< How often this copy was delivered before.
   bool is_altered = false;  ///< Its content differs from that of the key's other copies: a conflict.
+  unsigned redrives = 0;    ///< How often this copy was a dead letter, and was published again.
 
   bool operator==(const Arrival&) const = default;
 };
@@ -42,9 +43,10 @@ enum class Death {
 /// Deliveries that one call consumes.
 struct Assignment {
   std::uint64_t number = 0;
-  bool is_batch = false;        ///< True: by `consume_batch`. False: one arrival by `consume`.
-  bool is_at_once = false;      ///< The batch has one handler for all of its new messages.
-  bool skips_failures = false;  ///< The batch's `OnFailure`.
+  bool is_batch = false;             ///< True: by `consume_batch`. False: one arrival by `consume`.
+  bool is_at_once = false;           ///< The batch has one handler for all of its new messages.
+  bool skips_failures = false;       ///< The batch's `OnFailure`.
+  std::uint64_t repaired_below = 0;  ///< In a storm on redrive: the handler is repaired for the keys before this one.
   Death death = Death::never;
   std::vector<Arrival> arrivals = {};
 };

@@ -58,14 +58,16 @@ void add_options(CLI::App& app, Arguments& arguments) {
              "Continue after the duration until the command has run this often");
   add_time(app, "--grace", storm.grace, false,
            "Give up if nothing was acknowledged for this time, for example while the database is down; default 60s");
-  auto* kind = app.add_option("--kind", storm.subject, "What is tested: tx (the default), lease or outbox")
-                   ->check(CLI::IsMember({"tx", "lease", "outbox"}).description(""))
+  auto* kind = app.add_option("--kind", storm.subject, "What is tested: tx (the default), lease, outbox or redrive")
+                   ->check(CLI::IsMember({"tx", "lease", "outbox", "redrive"}).description(""))
                    ->type_name("KIND");
-  app.add_option("--break", storm.subject,
-                 "Show that the checker finds a defect: consume without a claim (dedup), acknowledge before the commit "
-                 "(acknowledge), ignore the fence of a lease (fence), remove messages from the outbox before they are "
-                 "published (delete), or publish them in the wrong order (order)")
-      ->check(CLI::IsMember({"dedup", "acknowledge", "fence", "delete", "order"}).description(""))
+  app.add_option(
+         "--break", storm.subject,
+         "Show that the checker finds a defect: consume without a claim (dedup), acknowledge before the commit "
+         "(acknowledge), ignore the fence of a lease (fence), remove messages from the outbox before they are "
+         "published (delete), publish them in the wrong order (order), or acknowledge dead letters before they are "
+         "published again (early)")
+      ->check(CLI::IsMember({"dedup", "acknowledge", "fence", "delete", "order", "early"}).description(""))
       ->type_name("WHAT")
       ->excludes(kind);
   app.add_flag("--remove-leftovers", arguments.removes_leftovers,
@@ -77,6 +79,7 @@ void add_options(CLI::App& app, Arguments& arguments) {
   app.add_option("--worker-subject", arguments.worker.subject)->group("");
   app.add_option("--worker-name", arguments.worker.name)->group("");
   app.add_option("--worker-sink", arguments.worker.sink)->group("");
+  app.add_option("--worker-operator", arguments.worker.is_operator)->group("");
 }
 
 void check_options(const CLI::App& app, Arguments& arguments) {

@@ -41,6 +41,7 @@ constexpr std::ptrdiff_t rows_from_the_end = 5;
 
 const char* verdict(const Report& report) {
   if (report.has_outbox) return "each key took effect exactly once, and each message was published, in order.";
+  if (report.has_redrive) return "each key took effect exactly once, and no dead letter is left.";
   return report.is_leased ? "each key took effect, in the order of its fences, and was completed once."
                           : "each key took effect exactly once.";
 }
@@ -84,6 +85,18 @@ std::string as_text(const Report& report) {
                                                  {"published again", grouped(report.outbox.published_again)},
                                                  {"relays killed", grouped(figures.relays_killed)}});
   }
+  if (report.has_redrive) {
+    const DeadLetters::Tally& letters = report.letters;
+    rows.insert(rows.end() - rows_from_the_end, {{"dead letters", grouped(letters.added)},
+                                                 {"redriven", grouped(letters.published)},
+                                                 {"redriven again", grouped(letters.published_again)},
+                                                 {"redrives refused", grouped(letters.refused)},
+                                                 {"parked payloads", grouped(letters.kept_payloads)},
+                                                 {"redriven payloads", grouped(letters.from_outbox)},
+                                                 {"repairs", grouped(figures.repairs)},
+                                                 {"operators killed", grouped(figures.operators_killed)},
+                                                 {"kills before acknowledgement", grouped(letters.kills_between)}});
+  }
   std::string text = cli::format_table(rows, {false, true});
   if (report.balances()) return text + "\n\nEverything balances: " + verdict(report);
   return text + fmt::format("\n\n{}\n\nIt does not balance: {} imbalances.", imbalances(report.wrong),
@@ -119,6 +132,15 @@ std::string as_json(const Report& report) {
                  {"messages", report.outbox.messages},
                  {"published_again", report.outbox.published_again},
                  {"relays_killed", figures.relays_killed},
+                 {"dead_letters", report.letters.added},
+                 {"redriven", report.letters.published},
+                 {"redriven_again", report.letters.published_again},
+                 {"redrives_refused", report.letters.refused},
+                 {"parked_payloads", report.letters.kept_payloads},
+                 {"redriven_payloads", report.letters.from_outbox},
+                 {"repairs", figures.repairs},
+                 {"operators_killed", figures.operators_killed},
+                 {"kills_before_acknowledgement", report.letters.kills_between},
                  {"workers_killed", figures.workers_killed},
                  {"deliveries_lost_with_workers", tally.lost_with_worker},
                  {"commands_run", figures.commands_run},

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "torture/broker.hpp"
+#include "torture/dead_letters.hpp"
 #include "torture/imbalance.hpp"
 #include "torture/outbox_checker.hpp"
 #include "torture/storm.hpp"
@@ -17,12 +18,14 @@ struct Report {
   std::string server_version = {};  ///< As the server reports it.
   bool is_leased = false;
   bool has_outbox = false;
+  bool has_redrive = false;
   std::uint64_t seed = 0;
   std::uint64_t keys = 0;
   std::uint64_t effects = 0;
   std::uint64_t lost_commit_replies = 0;  ///< Keys that took effect, but whose worker was killed before its reply.
   Broker::Tally tally;
   StormFigures figures;
+  DeadLetters::Tally letters = {};
   OutboxFigures outbox = {};
   std::vector<Imbalance> wrong;
 

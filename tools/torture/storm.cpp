@@ -30,6 +30,11 @@ constexpr milliseconds last_wait{10'000};
 constexpr std::size_t most_crashes = 10;
 constexpr std::size_t most_reported = 20;
 
+// With operators: the handler is repaired this long after the last repair. While there are so many dead letters, no
+// keys are sent.
+constexpr milliseconds repair_every{1'500};
+constexpr std::size_t most_dead_letters = 500;
+
 }  // namespace
 
 Storm::Storm(const StormOptions& options, const std::string& url, const std::string& name, cli::StopSignals& signals)
@@ -38,14 +43,18 @@ Storm::Storm(const StormOptions& options, const std::string& url, const std::str
       name_(name),
       signals_(signals),
       plan_(options.seed),
-      broker_(plan_, window_of_thread * options.processes * options.threads),
+      dead_letters_(plan_),
+      broker_(plan_, window_of_thread * options.processes * options.threads,
+              options.operators == 0 ? nullptr : &dead_letters_),
       dice_(options.seed, {5}),
       start_(steady_clock::now()),
       last_acknowledged_(start_),
       next_kill_(start_ + options.kill_every),
       command_(options.command, options.command_every, start_),
       workers_(options.processes),
-      relays_(options.sink.empty() ? 0 : options.relays) {}
+      relays_(options.sink.empty() ? 0 : options.relays),
+      operators_(options.operators, broker_, dead_letters_),
+      next_repair_(start_ + repair_every) {}
 
 Storm::End Storm::run() {
   End end = End::done;
@@ -65,6 +74,7 @@ Storm::End Storm::run() {
   await_command();
   figures_.commands_run = command_.runs();
   figures_.commands_failed = command_.failures();
+  figures_.operators_killed = operators_.killed();
   return end;
 }
 
@@ -78,47 +88,89 @@ void Storm::step(Time now) {
   const bool storming = is_storming(now);
   start_missing(workers_, "");
   start_missing(relays_, options_.sink);
+  start_missing_operators();
   command_.attend(now, storming);
   if (storming) {
-    auto keys = std::numeric_limits<std::uint64_t>::max();
-    if (options_.rate != 0) {
-      const std::chrono::duration<double> elapsed = now - start_;
-      keys = static_cast<std::uint64_t>(elapsed.count() * static_cast<double>(options_.rate)) + 1;
-    }
-    broker_.send(std::min(keys, options_.keys.value_or(keys)));
+    send(now);
     kill_worker(now);
     if (options_.keys && broker_.keys().size() >= *options_.keys) broker_.close();
   } else {
     broker_.close();
     next_death_ = Death::never;
+    operators_.end_kills();
   }
+  repair(now, storming);
   hand_out(now);
   wait();
   const Time then = steady_clock::now();
   for (auto* processes : {&workers_, &relays_}) {
     for (auto& process : *processes) receive_replies(*process, then);
   }
+  operators_.answer();
+  if (!operators_.fatal().empty()) fatal_ = operators_.fatal();
   if (broker_.is_done()) last_acknowledged_ = then;  // nothing is outstanding
   draw(then);
 }
 
-/// Whether the relays have published everything. It gives up after the grace period. Then the checker finds the
-/// messages that are left.
+void Storm::send(Time now) {
+  if (dead_letters_.size() >= most_dead_letters) return;
+  auto keys = std::numeric_limits<std::uint64_t>::max();
+  if (options_.rate != 0) {
+    const std::chrono::duration<double> elapsed = now - start_;
+    keys = static_cast<std::uint64_t>(elapsed.count() * static_cast<double>(options_.rate)) + 1;
+  }
+  broker_.send(std::min(keys, options_.keys.value_or(keys)));
+}
+
+/// Repairs the handler for the keys that were sent until now. If the number of keys is given, it waits until each of
+/// them was consumed or became a dead letter. So the seed decides which messages fail.
+void Storm::repair(Time now, bool storming) {
+  const bool has_sent_all = options_.keys && broker_.keys().size() >= *options_.keys;
+  const bool is_due = now >= next_repair_ && (!options_.keys || dead_letters_.size() >= most_dead_letters);
+  if (operators_.is_none() || repaired_below_ == broker_.keys().size()) return;
+  if (storming && !is_due && !(has_sent_all && broker_.has_settled_all_once())) return;
+  next_repair_ = now + repair_every;
+  repaired_below_ = broker_.keys().size();
+  ++figures_.repairs;
+}
+
+std::vector<Imbalance> Storm::wrong() const {
+  auto all = wrong_;
+  for (const auto* more : {&operators_.wrong(), &dead_letters_.wrong()})
+    all.insert(all.end(), more->begin(), more->end());
+  return all;
+}
+
+/// Whether the relays and the operators have published everything. It gives up after the grace period. Then the checker
+/// finds the messages that are left.
 bool Storm::has_drained(Time now) {
-  if (relays_.empty()) return true;
+  if (relays_.empty() && operators_.is_none()) return true;
   if (!drains_since_) drains_since_ = now;
-  return now - *drains_since_ > options_.grace || options_.is_drained();
+  if (now - *drains_since_ > options_.grace) return true;
+  return dead_letters_.size() == 0 && options_.is_drained();
+}
+
+WorkerOptions Storm::worker_options() const {
+  return {.number = last_worker_,
+          .seed = options_.seed,
+          .threads = options_.threads,
+          .subject = options_.subject,
+          .name = name_};
+}
+
+void Storm::start_missing_operators() {
+  WorkerOptions options = worker_options();
+  options.is_operator = true;
+  operators_.start_missing(options, url_);
+  last_worker_ = options.number;
 }
 
 void Storm::start_missing(Processes& processes, const std::string& sink) {
   for (auto& worker : processes) {
     if (worker && !worker->has_ended()) continue;
-    const WorkerOptions options{.number = ++last_worker_,
-                                .seed = options_.seed,
-                                .threads = options_.threads,
-                                .subject = options_.subject,
-                                .name = name_,
-                                .sink = sink};
+    ++last_worker_;
+    WorkerOptions options = worker_options();
+    options.sink = sink;
     worker = std::make_unique<WorkerProcess>(options, url_);
   }
 }
@@ -168,6 +220,7 @@ void Storm::kill_worker(Time now) {
     relays_[dice_.below(relays_.size())]->kill();
     return;
   }
+  if (!operators_.is_none() && dice_.chance(5'000)) return operators_.kill_one(dice_);
   constexpr std::array deaths{Death::never, Death::in_handler, Death::near_commit, Death::before_reply};
   const Death death = dice_.pick(deaths);
   if (death == Death::never) {
@@ -193,6 +246,7 @@ Assignment Storm::next_assignment(Time now) {
   if (options_.subject == "fence") assignment.is_batch = false;
   assignment.is_at_once = assignment.is_batch && dice_.chance(5'000);
   assignment.skips_failures = dice_.chance(5'000);
+  assignment.repaired_below = repaired_below_;
   // Small batches are more frequent.
   assignment.arrivals = broker_.take(assignment.is_batch ? 1 + dice_.below(1 + dice_.below(largest_batch)) : 1, now);
   if (!assignment.arrivals.empty()) assignment.death = std::exchange(next_death_, Death::never);
@@ -204,6 +258,7 @@ void Storm::wait() const {
   for (const auto* processes : {&workers_, &relays_}) {
     for (const auto& process : *processes) waits.push_back({process->fd(), POLLIN, 0});
   }
+  operators_.add_waits(waits);
   ::poll(waits.data(), waits.size(), tick_ms);
 }
 
@@ -215,7 +270,13 @@ void Storm::end_workers() {
       if (process) process->close_input();
     }
   }
+  operators_.close_input();
   const Time give_up = steady_clock::now() + last_wait;
+  while (!operators_.have_ended() && steady_clock::now() < give_up) {
+    operators_.answer();
+    std::this_thread::sleep_for(milliseconds(1));
+  }
+  operators_.remove();
   for (auto* processes : {&workers_, &relays_}) {
     for (auto& process : *processes) {
       while (process && !process->has_ended() && steady_clock::now() < give_up) {
@@ -246,6 +307,9 @@ void Storm::draw(Time now) {
                   elapsed.count(), cli::grouped(broker_.keys().size()), cli::grouped(tally.deliveries),
                   cli::grouped(tally.acknowledged), figures_.workers_killed, command_.runs());
   if (!relays_.empty()) text += fmt::format(", {} relays killed", figures_.relays_killed);
+  if (!operators_.is_none()) {
+    text += fmt::format(", {} dead letters, {} operators killed", dead_letters_.size(), operators_.killed());
+  }
   if (silent.count() >= 1) text += fmt::format(", no answer for {:.0f} s", silent.count());
   progress_.draw(text);
 }

@@ -12,8 +12,10 @@
 #include "console/progress.hpp"
 #include "console/stop_signals.hpp"
 #include "torture/broker.hpp"
+#include "torture/dead_letters.hpp"
 #include "torture/dice.hpp"
 #include "torture/imbalance.hpp"
+#include "torture/operators.hpp"
 #include "torture/plan.hpp"
 #include "torture/user_command.hpp"
 #include "torture/worker_process.hpp"
@@ -35,7 +37,8 @@ struct StormOptions {
   std::string subject = "tx";
   unsigned relays = 3;                    ///< Processes that publish the messages of the outbox, if there is a sink.
   std::string sink = {};                  ///< The file to which they publish. Empty: there are no relays.
-  std::function<bool()> is_drained = {};  ///< Whether the outbox is empty.
+  unsigned operators = 0;                 ///< Processes that run `redrive`.
+  std::function<bool()> is_drained = {};  ///< Whether the outbox is empty, and with operators no message is parked.
 };
 
 /// The figures of the storm, besides the counts of the broker.
@@ -43,6 +46,8 @@ struct StormFigures {
   Counters met;
   std::uint64_t workers_killed = 0;
   std::uint64_t relays_killed = 0;
+  std::uint64_t operators_killed = 0;
+  unsigned repairs = 0;  ///< How often the handler was repaired, with operators.
   unsigned commands_run = 0;
   unsigned commands_failed = 0;
   std::chrono::duration<double> elapsed{};
@@ -64,11 +69,12 @@ class Storm {
   End run();
 
   const Broker& broker() const { return broker_; }
+  const DeadLetters& dead_letters() const { return dead_letters_; }
   const StormFigures& figures() const { return figures_; }
   const std::string& fatal() const { return fatal_; }
 
-  /// Imbalances of the workers themselves.
-  const std::vector<Imbalance>& wrong() const { return wrong_; }
+  /// Imbalances of the processes themselves.
+  std::vector<Imbalance> wrong() const;
 
  private:
   using Time = Broker::Time;
@@ -76,7 +82,11 @@ class Storm {
   void step(Time now);
   bool is_storming(Time now) const;
   using Processes = std::vector<std::unique_ptr<WorkerProcess>>;
+  WorkerOptions worker_options() const;
   void start_missing(Processes& processes, const std::string& sink);
+  void start_missing_operators();
+  void send(Time now);
+  void repair(Time now, bool storming);
   bool has_drained(Time now);
   void receive_replies(WorkerProcess& worker, Time now);
   void take_reply(const WorkerProcess::ReceivedReply& received, Time now);
@@ -95,6 +105,7 @@ class Storm {
   cli::StopSignals& signals_;
   cli::Progress progress_;
   Plan plan_;
+  DeadLetters dead_letters_;
   Broker broker_;
   Dice dice_;
   Time start_;
@@ -103,6 +114,9 @@ class Storm {
   UserCommand command_;
   Processes workers_;
   Processes relays_;
+  Operators operators_;
+  Time next_repair_;
+  std::uint64_t repaired_below_ = 0;  // the handler is repaired for the keys before this one
   std::optional<Time> drains_since_ = {};
   unsigned last_worker_ = 0;
   std::uint64_t last_assignment_ = 0;

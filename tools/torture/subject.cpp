@@ -47,7 +47,8 @@ class TxSubject : public Subject {
           answers.push_back(answer_for(result, handler.is_failure_planned(answers.size())));
         }
       } else {
-        answers.push_back(answer_for(consumer_.consume(messages.front(), call), handler.is_failure_planned(0)));
+        const Result result = consumer_.consume(messages.front(), call);
+        answers.push_back(answer_for(result, handler.is_failure_planned(0)));
       }
     } catch (...) {
       while (answers.size() < messages.size()) {
@@ -66,7 +67,8 @@ class TxSubject : public Subject {
                       .max_elapsed = 10s},
             .stop = std::move(options.stop),
             .listeners = {on_event([](const Event& event) { observe(event); })},
-            .recent_keys = {.capacity = options.remembers ? 1'000U : 0U, .max_age = 10s}};
+            .recent_keys = {.capacity = options.remembers ? 1'000U : 0U, .max_age = 10s},
+            .max_attempts = options.parks_after};
   }
 
   static void observe(const Event& event) {
@@ -132,8 +134,11 @@ bool is_leased(const std::string& kind) { return kind == "lease" || kind == "fen
 
 bool has_outbox(const std::string& kind) { return kind == "outbox" || kind == "delete" || kind == "order"; }
 
+bool has_redrive(const std::string& kind) { return kind == "redrive" || kind == "early"; }
+
 std::unique_ptr<Subject> make_subject(const std::string& kind, Pool& pool, SubjectOptions options) {
-  if (kind == "tx" || has_outbox(kind)) return std::make_unique<TxSubject>(pool, std::move(options));
+  if (kind == "tx" || has_outbox(kind) || has_redrive(kind))
+    return std::make_unique<TxSubject>(pool, std::move(options));
   if (is_leased(kind)) return make_lease_subject(pool, std::move(options), kind == "lease");
   if (kind == "dedup") return std::make_unique<WithoutClaims>(pool);
   if (kind == "acknowledge") return std::make_unique<AcknowledgesEarly>(pool, std::move(options));
@@ -142,10 +147,16 @@ std::unique_ptr<Subject> make_subject(const std::string& kind, Pool& pool, Subje
 
 Answer answer_for(const Result& result, bool is_planned) {
   if (result.outcome == Outcome::failed) return answer_for(result.error, is_planned);
-  return {.outcome = result.outcome,
-          .action = action_for(result),
-          .stored = result.stored,
-          .retry_after = result.retry_after};
+  Answer answer{.outcome = result.outcome,
+                .action = action_for(result),
+                .stored = result.stored,
+                .retry_after = result.retry_after};
+  if (result.outcome == Outcome::parked && result.error) {
+    const Answer failed = answer_for(result.error, is_planned);
+    answer.failure = failed.failure;
+    answer.why = failed.why;
+  }
+  return answer;
 }
 
 Answer answer_for(const std::exception_ptr& error, bool is_planned) {

@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 #include <soci/soci.h>
 #include <txinbox/error.hpp>
+#include <txinbox/failed_messages.hpp>
 #include <txinbox/outbox_messages.hpp>
 #include <txinbox/schema.hpp>
 
@@ -26,6 +27,7 @@
 #include "torture/open_transactions.hpp"
 #include "torture/outbox_checker.hpp"
 #include "torture/outbox_sink.hpp"
+#include "torture/redrive_checker.hpp"
 #include "torture/report.hpp"
 #include "torture/scratch_tables.hpp"
 #include "torture/storm_pool.hpp"
@@ -44,6 +46,9 @@ constexpr std::chrono::milliseconds little_patience{15'000};
 
 // The most messages in the outbox that are counted.
 constexpr std::size_t most_left = 10'000;
+
+// The processes that run `redrive`.
+constexpr unsigned operator_count = 3;
 
 std::string joined(const std::vector<std::string>& texts) {
   std::string all;
@@ -93,15 +98,18 @@ void prepare(const TortureOptions& options) {
         ErrorCode::schema_mismatch,
         fmt::format("found {}: another storm is running, or an earlier one left this; {}", joined(found), remedy));
   }
-  if (has_outbox(options.storm.subject)) refuse_outbox_in_use(connection);
+  if (has_outbox(options.storm.subject) || has_redrive(options.storm.subject)) refuse_outbox_in_use(connection);
   create_scratch_tables(connection);
 }
 
-/// Whether the relays have published all messages of the storm. False while the database is not available.
+/// Whether the relays have published all messages of the storm, and none is parked. False while the database is not
+/// available.
 bool is_drained(const TortureOptions& options) {
   try {
-    return on_database(
-        options, 0ms, [](soci::session& sql) { return list_outbox(sql, {.topic = outbox_topic, .limit = 1}).empty(); });
+    return on_database(options, 0ms, [](soci::session& sql) {
+      return list_outbox(sql, {.topic = outbox_topic, .limit = 1}).empty() &&
+             list_failed(sql, {.consumer = consumer_name, .state = FailedState::parked, .limit = 1}).empty();
+    });
   } catch (...) {
     if (!is_transient(std::current_exception())) throw;
     return false;
@@ -148,17 +156,24 @@ std::string server_version(soci::session& sql) {
 Report check_storm(const TortureOptions& options, const Storm& storm, const std::string& name) {
   Report report{.is_leased = is_leased(options.storm.subject),
                 .has_outbox = has_outbox(options.storm.subject),
+                .has_redrive = has_redrive(options.storm.subject),
                 .seed = options.storm.seed,
                 .keys = storm.broker().keys().size(),
                 .tally = storm.broker().tally(),
                 .figures = storm.figures(),
+                .letters = storm.dead_letters().tally(),
                 .wrong = wait_for_transactions(options, name)};
   const auto add = [&](const std::vector<Imbalance>& more) {
     report.wrong.insert(report.wrong.end(), more.begin(), more.end());
   };
   std::uint64_t left = 0;
+  RedriveRest rest{.letters = storm.dead_letters().size()};
   const Evidence evidence = on_database(options, options.storm.grace, [&](soci::session& sql) {
     if (report.has_outbox) left = list_outbox(sql, {.topic = outbox_topic, .limit = most_left}).size();
+    if (report.has_redrive) {
+      rest.outbox = list_outbox(sql, {.topic = outbox_topic, .limit = most_left}).size();
+      rest.failed = list_failed(sql, {.consumer = consumer_name, .limit = most_left});
+    }
     report.database = sql.get_backend_name();
     report.server_version = server_version(sql);
     return read_evidence(sql);
@@ -173,6 +188,7 @@ Report check_storm(const TortureOptions& options, const Storm& storm, const std:
     report.outbox = outbox_figures(published);
     add(check_outbox(Plan(options.storm.seed), report.keys, evidence.ledger, published, left));
   }
+  if (report.has_redrive) add(check_redrive(report.keys, rest));
   add(storm.broker().wrong());
   add(storm.wrong());
   return report;
@@ -217,6 +233,10 @@ int torture(const TortureOptions& given) {
   if (has_outbox(options.storm.subject)) {
     sink.emplace(name + ".sink");
     options.storm.sink = sink->path();
+    options.storm.is_drained = [&given] { return is_drained(given); };
+  }
+  if (has_redrive(options.storm.subject)) {
+    options.storm.operators = operator_count;
     options.storm.is_drained = [&given] { return is_drained(given); };
   }
   Storm storm(options.storm, options.database.url(), name, signals);

@@ -10,6 +10,7 @@
 
 #include "backend/registry.hpp"
 #include "soci_adapter/soci_connection.hpp"
+#include "torture/bad_deployment.hpp"
 #include "torture/counters.hpp"
 #include "torture/dice.hpp"
 #include "torture/misbehaviours.hpp"
@@ -39,9 +40,16 @@ void TransferHandler::operator()(soci::session& sql, Delivery& delivery) {
   if (delivery.message().business_key != key.business_key) {
     throw WrongMessage("a handler got another message than the one of its index");
   }
-  const Conduct conduct = conduct_of(plan_.seed(), arrival, key.is_hot, delivery.attempt());
-  behave(sql, delivery, key, conduct);
+  behave(sql, delivery, key, conduct_for(arrival, key, delivery.attempt()));
   die_if_told(plan_, assignment_, delivery.index());
+}
+
+Conduct TransferHandler::conduct_for(const Arrival& arrival, const KeyPlan& key, int attempt) const {
+  if (is_deployed_ && arrival.key < assignment_.repaired_below) return Conduct::honest;
+  if (is_deployed_ && fails_until_repair(plan_.seed(), arrival.key)) {
+    return (arrival.copy + arrival.tries) % 2 == 0 ? Conduct::throws_first : Conduct::throws_last;
+  }
+  return conduct_of(plan_.seed(), arrival, key.is_hot, attempt);
 }
 
 void TransferHandler::behave(soci::session& sql, Delivery& delivery, const KeyPlan& key, Conduct conduct) {

@@ -42,14 +42,17 @@ class RunNames {
 class TransferHandler {
  public:
   /// `hold_locks_for`: longer than others wait for a lock. `adds_messages`: it adds messages to the outbox.
+  /// `is_deployed`: it has the defects of bad deployments.
   TransferHandler(const Plan& plan, const Assignment& assignment, RunNames& names,
-                  std::chrono::milliseconds hold_locks_for, Counters& met, bool adds_messages = false)
+                  std::chrono::milliseconds hold_locks_for, Counters& met, bool adds_messages = false,
+                  bool is_deployed = false)
       : plan_(plan),
         assignment_(assignment),
         names_(names),
         hold_locks_for_(hold_locks_for),
         met_(met),
         adds_messages_(adds_messages),
+        is_deployed_(is_deployed),
         is_failure_planned_(assignment.arrivals.size()) {}
 
   void operator()(soci::session& sql, Delivery& delivery);
@@ -62,6 +65,7 @@ class TransferHandler {
   RunNames& names() const { return names_; }
 
  private:
+  Conduct conduct_for(const Arrival& arrival, const KeyPlan& key, int attempt) const;
   void behave(soci::session& sql, Delivery& delivery, const KeyPlan& key, Conduct conduct);
   void go_on(soci::session& sql, Delivery& delivery, const KeyPlan& key);
   void touch(soci::session& sql, const Transfer& transfer);
@@ -74,6 +78,7 @@ class TransferHandler {
   std::chrono::milliseconds hold_locks_for_;
   Counters& met_;
   bool adds_messages_;
+  bool is_deployed_;
   std::vector<bool> is_failure_planned_;
 };
 

@@ -16,7 +16,10 @@
 #include "console/exit_status.hpp"
 #include "console/line_reader.hpp"
 #include "console/output.hpp"
+#include "torture/bad_deployment.hpp"
 #include "torture/messages.hpp"
+#include "torture/operator_worker.hpp"
+#include "torture/redrive_messages.hpp"
 #include "torture/relay_worker.hpp"
 #include "torture/storm_pool.hpp"
 #include "torture/subject.hpp"
@@ -27,6 +30,9 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr std::size_t longest_line = 1'000'000;
+
+// With redrive: so few that the handlers' usual failures park messages, too.
+constexpr int failures_until_parked = 2;
 
 class Worker {
  public:
@@ -82,6 +88,7 @@ class Worker {
                                          .has_heartbeat = options_.number % 2 == 1,
                                          .waits = options_.number % 4 < 2,
                                          .max_attempts = options_.number % 3 == 0 ? 1 : 6,
+                                         .parks_after = has_redrive(options_.subject) ? failures_until_parked : 0,
                                          .stop = stop_.get_token()});
       hold_locks_for_ = worker_lock_timeout(database_.database()) + 200ms;
       say({});
@@ -113,9 +120,13 @@ class Worker {
     std::vector<Message> messages;
     for (const Arrival& arrival : assignment.arrivals) {
       messages.push_back(message_of(plan_.key(arrival.key), arrival));
+      if (has_redrive(options_.subject) && keeps_payload(plan_.seed(), arrival.key)) {
+        messages.back().payload = payload_of(arrival);
+      }
     }
     Reply reply{.number = assignment.number};
-    TransferHandler handler(plan_, assignment, names_, hold_locks_for_, reply.met, has_outbox(options_.subject));
+    TransferHandler handler(plan_, assignment, names_, hold_locks_for_, reply.met, has_outbox(options_.subject),
+                            has_redrive(options_.subject));
     reply.answers = subject.consume(messages, assignment, handler, reply.met);
     if (assignment.death != Death::never) die();
     say(reply);
@@ -136,6 +147,7 @@ class Worker {
 }  // namespace
 
 int run_worker(const WorkerOptions& options, const cli::DatabaseOption& database) {
+  if (options.is_operator) return run_operator(options, database);
   if (!options.sink.empty()) return run_relay(options, database);
   return Worker(options, database).run();
 }

@@ -13,8 +13,9 @@ struct WorkerOptions {
   std::uint64_t seed = 0;
   unsigned threads = 1;
   std::string subject = "tx";
-  std::string name;  ///< The storm's name, in the server's list of sessions.
-  std::string sink;  ///< This process is a relay, which publishes to this file. Empty: it consumes.
+  std::string name;          ///< The storm's name, in the server's list of sessions.
+  bool is_operator = false;  ///< This process runs `redrive`.
+  std::string sink = {};     ///< This process is a relay, which publishes to this file. Empty: it consumes.
 };
 
 /// Consumes the assignments on standard input, and writes the answers to standard output, until the input ends.

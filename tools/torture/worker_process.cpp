@@ -7,6 +7,7 @@
 #include <utility>
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -32,15 +33,15 @@ WorkerProcess::WorkerProcess(const WorkerOptions& options, const std::string& ur
   input_ = in[1];
   output_ = out[0];
   lines_ = std::make_unique<cli::LineReader>(output_, -1, longest_line);
-  pid_ =
-      start({.file = "/proc/self/exe",
-             .words = {"txinbox-torture", "--worker", std::to_string(options.number), "--seed",
-                       std::to_string(options.seed), "--threads", std::to_string(options.threads), "--worker-subject",
-                       options.subject, "--worker-name", options.name, "--worker-sink", options.sink},
-             .environment = {"TXINBOX_DB=" + url},
-             .input = in[0],
-             .output = out[1],
-             .has_own_group = true});
+  pid_ = start(
+      {.file = "/proc/self/exe",
+       .words = {"txinbox-torture", "--worker", std::to_string(options.number), "--seed", std::to_string(options.seed),
+                 "--threads", std::to_string(options.threads), "--worker-subject", options.subject, "--worker-name",
+                 options.name, "--worker-sink", options.sink, fmt::format("--worker-operator={}", options.is_operator)},
+       .environment = {"TXINBOX_DB=" + url},
+       .input = in[0],
+       .output = out[1],
+       .has_own_group = true});
   ::close(in[0]);
   ::close(out[1]);
 }
@@ -57,8 +58,20 @@ WorkerProcess::~WorkerProcess() {
 void WorkerProcess::assign(Assignment assignment) {
   const std::string line = to_line(assignment);
   unanswered_.emplace(assignment.number, std::move(assignment));
+  write(line);
+}
+
+void WorkerProcess::write(const std::string& line) {
   // A pipe has room for this line. If the worker has ended, the write fails, and the parent notices the end anyway.
   [[maybe_unused]] const auto written = ::write(input_, line.data(), line.size());
+}
+
+std::optional<std::string> WorkerProcess::receive_line() {
+  std::string_view line;
+  const auto status = ended_ ? cli::LineReader::Status::end : lines_->next(line, cli::LineReader::Wait::no);
+  if (status == cli::LineReader::Status::line) return std::string(line);
+  if (status != cli::LineReader::Status::none) ended_ = true;
+  return std::nullopt;
 }
 
 std::vector<WorkerProcess::ReceivedReply> WorkerProcess::receive_replies() {

@@ -2,6 +2,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -31,6 +32,7 @@ class WorkerProcess {
   const std::map<std::uint64_t, Assignment>& unanswered() const { return unanswered_; }
 
   void assign(Assignment assignment);
+  void write(const std::string& line);
 
   /// A reply, and the assignment to which it belongs.
   struct ReceivedReply {
@@ -40,6 +42,9 @@ class WorkerProcess {
 
   /// The replies since the last call. Before `has_ended` is true, this returns all replies of a process that has ended.
   std::vector<ReceivedReply> receive_replies();
+
+  /// As `receive_replies`, for a process that is an operator. It stops after one line.
+  std::optional<std::string> receive_line();
   bool has_ended() const { return ended_; }
 
   void kill();         ///< Sends SIGKILL. Its earlier replies can still be read.
