@@ -55,20 +55,20 @@ void create_resource(soci::session& sql) {
       resource_table, own.key_type, own.table_options);
 }
 
-void remove_inbox_rows(soci::session& sql) {
+/// Removes the consumer's rows from a table of the inbox.
+void remove_rows(soci::session& sql, const std::string& table) {
   const std::string consumer = consumer_name;
   while (true) {
     // The first key that this transaction does not remove. There is none if fewer rows are left.
     std::string bound;
-    sql << fmt::format(
-        "select business_key from txinbox_consumed_message where consumer = :c order by business_key limit 1 offset {}",
-        rows_at_once),
+    sql << fmt::format("select business_key from {} where consumer = :c order by business_key limit 1 offset {}", table,
+                       rows_at_once),
         soci::into(bound), soci::use(consumer);
     if (!sql.got_data()) break;
-    sql << "delete from txinbox_consumed_message where consumer = :c and business_key < :k", soci::use(consumer),
+    sql << fmt::format("delete from {} where consumer = :c and business_key < :k", table), soci::use(consumer),
         soci::use(bound);
   }
-  sql << "delete from txinbox_consumed_message where consumer = :c", soci::use(consumer);
+  sql << fmt::format("delete from {} where consumer = :c", table), soci::use(consumer);
 }
 
 }  // namespace
@@ -110,7 +110,8 @@ void remove_scratch(soci::session& sql) {
     while (discard_outbox(sql, {.topic = outbox_topic, .state = state, .limit = rows_at_once}) != 0) {
     }
   }
-  remove_inbox_rows(sql);
+  remove_rows(sql, "txinbox_consumed_message");
+  remove_rows(sql, "txinbox_failed_message");
 }
 
 }  // namespace txinbox::torture

@@ -25,7 +25,8 @@ std::vector<std::string> scratch_leftovers(soci::session& sql);
 /// Creates the tables and the accounts. If one of the tables exists, it fails, and creates nothing.
 void create_scratch_tables(soci::session& sql);
 
-/// Removes the tables that exist, and the consumer's rows in the inbox. It does not touch other consumers' rows.
+/// Removes the tables that exist, and the consumer's rows in the inbox: its messages, and those that failed. Otherwise
+/// a later storm would publish their payloads again. It does not touch other consumers' rows.
 void remove_scratch(soci::session& sql);
 
 }  // namespace txinbox::torture
