@@ -3,9 +3,10 @@
 # time, while the servers are killed (SIGKILL) and started again.
 #
 # Usage: tests/storm.sh [OPTION]... BUILD_FOLDER
-#   --seconds N    how long each storm lasts; 30 by default. A storm with leases or on the outbox lasts half as long
+#   --seconds N    how long each storm lasts; 30 by default. A storm with leases, on the outbox or on redrive lasts half as
+#                  long
 #   --restarts N   the minimum number of kills of each server, even if the storm lasts longer then; 5 by default, and 3
-#                  with leases and on the outbox
+#                  with leases, on the outbox and on redrive
 #   --database NAME  sqlite3, mariadb, mariadb-no-binlog, postgresql or mysql only; may be repeated
 #
 # Afterwards, no database may have a prepared transaction, a lock or an open transaction. On each database, the checker
@@ -35,18 +36,18 @@ fail() { echo "storm.sh: $*" >&2; exit 1; }
 # Adds a line "count: N WHAT" for the rows of a storm's table that a step of tests/run.sh adds up.
 with_counts() {
   awk '{ print }
-    match($0, /^(keys|deliveries|effects|messages|workers killed|relays killed|commands run) +[0-9,]+$/) {
+    match($0, /^(keys|deliveries|effects|messages|dead letters|redriven|workers killed|relays killed|operators killed|kills before acknowledgement|commands run) +[0-9,]+$/) {
       number = $NF; gsub(",", "", number); $NF = ""; sub(/ +$/, "")
       print "count: " number " " ($0 == "commands run" ? "servers killed" : $0)
     }'
 }
 
-# storm [COMMAND]: runs a storm of each kind on the database that TXINBOX_DB names. Storms with leases and on the outbox
-# take half the time. COMMAND kills the server and starts it again.
+# storm [COMMAND]: runs a storm of each kind on the database that TXINBOX_DB names. Storms with leases, on the outbox and
+# on redrive take half the time. COMMAND kills the server and starts it again.
 storm() {
   local kind status lasts=$seconds least=$restarts killing relays
   "$txinbox" migrate >/dev/null
-  for kind in tx lease outbox; do
+  for kind in tx lease outbox redrive; do
     killing=()
     [ $# = 0 ] || killing=(--command "$1" --command-every 3s --command-at-least "$least")
     relays=()
@@ -63,7 +64,7 @@ storm() {
 find_out_broken() {
   local kind what status report kept
   kept=$(mktemp -d "${TMPDIR:-/tmp}/txinbox-storm.XXXXXX")  # the storm keeps its files in this folder
-  for kind in dedup acknowledge fence delete order; do
+  for kind in dedup acknowledge fence delete order early; do
     what=effects status=0
     case $kind in
       fence) what="an older effect after a newer one" ;;
