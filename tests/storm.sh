@@ -3,8 +3,8 @@
 # time, while the servers are killed (SIGKILL) and started again.
 #
 # Usage: tests/storm.sh [OPTION]... BUILD_FOLDER
-#   --seconds N    how long each storm lasts; 30 by default. A storm with leases, on the outbox or on redrive lasts half as
-#                  long
+#   --seconds N    how long each storm lasts; 30 by default. A storm with leases, on the outbox or on redrive lasts half
+#                  as long
 #   --restarts N   the minimum number of kills of each server, even if the storm lasts longer then; 5 by default, and 3
 #                  with leases, on the outbox and on redrive
 #   --database NAME  sqlite3, mariadb, mariadb-no-binlog, postgresql or mysql only; may be repeated
@@ -35,15 +35,16 @@ fail() { echo "storm.sh: $*" >&2; exit 1; }
 
 # Adds a line "count: N WHAT" for the rows of a storm's table that a step of tests/run.sh adds up.
 with_counts() {
-  awk '{ print }
-    match($0, /^(keys|deliveries|effects|messages|dead letters|redriven|workers killed|relays killed|operators killed|kills before acknowledgement|commands run) +[0-9,]+$/) {
+  local names='keys|deliveries|effects|messages|dead letters|redriven|kills before acknowledgement|commands run'
+  awk -v row="^($names|(workers|relays|operators) killed) +[0-9,]+\$" '{ print }
+    match($0, row) {
       number = $NF; gsub(",", "", number); $NF = ""; sub(/ +$/, "")
       print "count: " number " " ($0 == "commands run" ? "servers killed" : $0)
     }'
 }
 
-# storm [COMMAND]: runs a storm of each kind on the database that TXINBOX_DB names. Storms with leases, on the outbox and
-# on redrive take half the time. COMMAND kills the server and starts it again.
+# storm [COMMAND]: runs a storm of each kind on the database that TXINBOX_DB names. Storms with leases, on the outbox
+# and on redrive take half the time. COMMAND kills the server and starts it again.
 storm() {
   local kind status lasts=$seconds least=$restarts killing relays
   "$txinbox" migrate >/dev/null

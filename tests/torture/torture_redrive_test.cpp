@@ -34,7 +34,7 @@ std::set<std::string> keys_that_are_lost() {
 
 TEST_CASE("a storm on redrive balances with killed operators, and leaves nothing behind") {
   const TestDatabase db;
-  const Ended ended = run({"--kind", "redrive", "--duration", "5s", "--kill-every", "150ms", "--json"}, db.url());
+  const Ended ended = run({"--kind", "redrive", "--duration", "6s", "--kill-every", "150ms", "--json"}, db.url());
   CAPTURE(ended.err);
   CAPTURE(ended.out);
   REQUIRE(ended.status == 0);

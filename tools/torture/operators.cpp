@@ -1,6 +1,7 @@
 #include "torture/operators.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <csignal>
 
 #include <fmt/format.h>
@@ -9,6 +10,19 @@
 #include "torture/child.hpp"
 
 namespace txinbox::torture {
+namespace {
+
+// The handler is repaired this long after the last repair.
+constexpr std::chrono::milliseconds repair_every{1'500};
+
+// While there are so many dead letters, no keys are sent. A storm would last too long if it had to publish many of them
+// again at its end.
+constexpr std::size_t most_dead_letters = 500;
+
+}  // namespace
+
+Operators::Operators(std::size_t count, Broker& broker, DeadLetters& letters, Time now)
+    : broker_(broker), letters_(letters), processes_(count), next_repair_(now + repair_every) {}
 
 void Operators::start_missing(WorkerOptions& options, const std::string& url) {
   for (auto& each : processes_) {
@@ -88,6 +102,19 @@ void Operators::kill_one(Dice& dice) {
   } else {
     processes_[dice.below(processes_.size())]->kill();
   }
+}
+
+bool Operators::has_room() const { return letters_.size() < most_dead_letters; }
+
+void Operators::repair(Time now, bool is_storming, const std::optional<std::uint64_t>& keys) {
+  const std::uint64_t sent = broker_.keys().size();
+  if (is_none() || repaired_below_ == sent) return;
+  const bool is_due = now >= next_repair_ && (!keys || !has_room());
+  const bool has_settled_all = keys && sent >= *keys && broker_.has_settled_all_once();
+  if (is_storming && !is_due && !has_settled_all) return;
+  next_repair_ = now + repair_every;
+  repaired_below_ = sent;
+  ++repairs_;
 }
 
 void Operators::close_input() {

@@ -30,11 +30,6 @@ constexpr milliseconds last_wait{10'000};
 constexpr std::size_t most_crashes = 10;
 constexpr std::size_t most_reported = 20;
 
-// With operators: the handler is repaired this long after the last repair. While there are so many dead letters, no
-// keys are sent.
-constexpr milliseconds repair_every{1'500};
-constexpr std::size_t most_dead_letters = 500;
-
 }  // namespace
 
 Storm::Storm(const StormOptions& options, const std::string& url, const std::string& name, cli::StopSignals& signals)
@@ -53,8 +48,7 @@ Storm::Storm(const StormOptions& options, const std::string& url, const std::str
       command_(options.command, options.command_every, start_),
       workers_(options.processes),
       relays_(options.sink.empty() ? 0 : options.relays),
-      operators_(options.operators, broker_, dead_letters_),
-      next_repair_(start_ + repair_every) {}
+      operators_(options.operators, broker_, dead_letters_, start_) {}
 
 Storm::End Storm::run() {
   End end = End::done;
@@ -75,6 +69,7 @@ Storm::End Storm::run() {
   figures_.commands_run = command_.runs();
   figures_.commands_failed = command_.failures();
   figures_.operators_killed = operators_.killed();
+  figures_.repairs = operators_.repairs();
   return end;
 }
 
@@ -99,7 +94,7 @@ void Storm::step(Time now) {
     next_death_ = Death::never;
     operators_.end_kills();
   }
-  repair(now, storming);
+  operators_.repair(now, storming, options_.keys);
   hand_out(now);
   wait();
   const Time then = steady_clock::now();
@@ -113,25 +108,13 @@ void Storm::step(Time now) {
 }
 
 void Storm::send(Time now) {
-  if (dead_letters_.size() >= most_dead_letters) return;
+  if (!operators_.has_room()) return;
   auto keys = std::numeric_limits<std::uint64_t>::max();
   if (options_.rate != 0) {
     const std::chrono::duration<double> elapsed = now - start_;
     keys = static_cast<std::uint64_t>(elapsed.count() * static_cast<double>(options_.rate)) + 1;
   }
   broker_.send(std::min(keys, options_.keys.value_or(keys)));
-}
-
-/// Repairs the handler for the keys that were sent until now. If the number of keys is given, it waits until each of
-/// them was consumed or became a dead letter. So the seed decides which messages fail.
-void Storm::repair(Time now, bool storming) {
-  const bool has_sent_all = options_.keys && broker_.keys().size() >= *options_.keys;
-  const bool is_due = now >= next_repair_ && (!options_.keys || dead_letters_.size() >= most_dead_letters);
-  if (operators_.is_none() || repaired_below_ == broker_.keys().size()) return;
-  if (storming && !is_due && !(has_sent_all && broker_.has_settled_all_once())) return;
-  next_repair_ = now + repair_every;
-  repaired_below_ = broker_.keys().size();
-  ++figures_.repairs;
 }
 
 std::vector<Imbalance> Storm::wrong() const {
@@ -246,7 +229,7 @@ Assignment Storm::next_assignment(Time now) {
   if (options_.subject == "fence") assignment.is_batch = false;
   assignment.is_at_once = assignment.is_batch && dice_.chance(5'000);
   assignment.skips_failures = dice_.chance(5'000);
-  assignment.repaired_below = repaired_below_;
+  assignment.repaired_below = operators_.repaired_below();
   // Small batches are more frequent.
   assignment.arrivals = broker_.take(assignment.is_batch ? 1 + dice_.below(1 + dice_.below(largest_batch)) : 1, now);
   if (!assignment.arrivals.empty()) assignment.death = std::exchange(next_death_, Death::never);

@@ -86,7 +86,6 @@ class Storm {
   void start_missing(Processes& processes, const std::string& sink);
   void start_missing_operators();
   void send(Time now);
-  void repair(Time now, bool storming);
   bool has_drained(Time now);
   void receive_replies(WorkerProcess& worker, Time now);
   void take_reply(const WorkerProcess::ReceivedReply& received, Time now);
@@ -115,8 +114,6 @@ class Storm {
   Processes workers_;
   Processes relays_;
   Operators operators_;
-  Time next_repair_;
-  std::uint64_t repaired_below_ = 0;  // the handler is repaired for the keys before this one
   std::optional<Time> drains_since_ = {};
   unsigned last_worker_ = 0;
   std::uint64_t last_assignment_ = 0;
