@@ -80,12 +80,13 @@ TEST_CASE("every conduct under a lease occurs, and the last attempts are honest"
 }
 
 TEST_CASE("a message between broker and worker is read completely, or not at all") {
-  const Assignment assignment{.number = 3,
-                              .is_batch = true,
-                              .skips_failures = true,
-                              .repaired_below = 30,
-                              .death = Death::near_commit,
-                              .arrivals = {{.key = 5, .copy = 2, .tries = 1}, {.key = 6, .is_altered = true, .redrives = 4}}};
+  const Assignment assignment{
+      .number = 3,
+      .is_batch = true,
+      .skips_failures = true,
+      .repaired_below = 30,
+      .death = Death::near_commit,
+      .arrivals = {{.key = 5, .copy = 2, .tries = 1}, {.key = 6, .is_altered = true, .redrives = 4}}};
   const auto assigned = read_assignment(to_line(assignment));
   REQUIRE(assigned);
   CHECK(assigned->number == 3);

@@ -31,6 +31,7 @@ std::vector<PublishResult> ask_to_publish(OperatorLink& link, const Question& qu
   const auto accepted = link.ask(question).accepted;
   if (accepted.size() != question.messages.size()) throw std::runtime_error("the broker does not answer");
   std::vector<PublishResult> results;
+  results.reserve(accepted.size());
   for (const bool each : accepted) {
     results.push_back(each ? PublishResult{} : PublishResult{.status = PublishStatus::failed, .error = "refused"});
   }

@@ -107,8 +107,9 @@ void prepare(const TortureOptions& options) {
 bool is_drained(const TortureOptions& options) {
   try {
     return on_database(options, 0ms, [](soci::session& sql) {
-      return list_outbox(sql, {.topic = outbox_topic, .limit = 1}).empty() &&
-             list_failed(sql, {.consumer = consumer_name, .state = FailedState::parked, .limit = 1}).empty();
+      // In this order: an operator can move a message from the parked ones to the outbox in between.
+      return list_failed(sql, {.consumer = consumer_name, .state = FailedState::parked, .limit = 1}).empty() &&
+             list_outbox(sql, {.topic = outbox_topic, .limit = 1}).empty();
     });
   } catch (...) {
     if (!is_transient(std::current_exception())) throw;
