@@ -1,7 +1,7 @@
 # Compiles migrations/<database>/V*.sql into the library, for `migrate`.
 
 # The migrations in order. Each exists for every database, with the same number.
-set(txinbox_migrations V1__inbox V2__outbox V3__operations)
+set(txinbox_migrations V1__inbox V2__outbox V3__operations V4__leases)
 
 set(migration_files "")
 foreach(database IN LISTS txinbox_databases)

@@ -44,6 +44,7 @@ struct FailedMessage {
   std::chrono::seconds age{0};                  ///< The time since the last failure.
   std::string error_text;                       ///< Empty unless `keep_error_text` was set.
   std::optional<std::string> payload;           ///< Filled if `FailedFilter::payloads` is set and a payload was stored.
+  std::string cursor = {};  ///< The place of the row in the list, for `FailedFilter::after`. It contains the key.
 };
 
 /// Which failed messages to list or change. An empty or zero member selects all messages, except where it says
@@ -57,6 +58,9 @@ struct FailedFilter {
   bool with_payload = false;              ///< Only messages whose payload is stored.
   std::size_t limit = 1000;               ///< At most this many messages are listed or changed in one call; 0: none.
   bool payloads = false;                  ///< `list_failed` fills `FailedMessage::payload`.
+
+  /// The `cursor` of the last row of the page before: the list goes on behind it. Empty: it begins with its first row.
+  std::string after = {};
 };
 
 /// Lists the messages that failed and are still not consumed, the latest failure first.
@@ -65,9 +69,13 @@ struct FailedFilter {
 /// no failure was counted (`attempts` is zero): somebody changed the row by hand, the count could not be written, or an
 /// older txinbox wrote the row.
 ///
+/// A message that fails again between two pages moves to the beginning of the list. A message that is consumed leaves
+/// the list.
+///
 /// @transaction none may be open.
 /// @limits      it reads `txinbox_failed_message`. `purge` with `Purgeable::failed` limits the size of that table.
-/// @errors      `Error` invalid_key, transaction_open, and what `verify` throws; a database error as it was.
+/// @errors      `Error` invalid_key, invalid_argument for `after`, transaction_open, and what `verify` throws; a
+///              database error as it was.
 std::vector<FailedMessage> list_failed(ConnectionRef connection, const FailedFilter& filter = {});
 
 /// Lets the next delivery of these messages run, and sets their count to zero. It changes parked and failing messages.

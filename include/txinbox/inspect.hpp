@@ -127,20 +127,24 @@ struct LeaseInfo {
   std::optional<DatabaseTime> expires_at;  ///< None if the row has no end. Such a lease has expired.
   std::chrono::milliseconds held{0};       ///< The time since `since`.
   std::chrono::milliseconds remaining{
-      0};  ///< The time until it expires. If it is zero or less, the next delivery takes over.
+      0};                   ///< The time until it expires. If it is zero or less, the next delivery takes over.
+  std::string cursor = {};  ///< The place of the row in the list, for `LeaseFilter::after`. It contains the key.
 };
 
 /// Which leases to list.
 struct LeaseFilter {
   std::string consumer = {};  ///< Empty: all consumers.
   std::size_t limit = 1000;   ///< At most this many are listed; 0: none.
+
+  /// The `cursor` of the last row of the page before: the list goes on behind it. Empty: it begins with its first row.
+  std::string after = {};
 };
 
 /// Lists the leases that are held, and the leases that expired and were not taken over. The oldest lease is first.
 ///
-/// @blocking no index covers the leases. It reads all rows of the consumer once, or the whole table if no consumer is
-///           given. Consumers do not wait for it.
-/// @errors   `Error` invalid_key, schema_missing; a database error as it was.
+/// @blocking before the migration V4, no index covers the leases. Then it reads all rows of the consumer once, or the
+///           whole table if no consumer is given. Consumers do not wait for it.
+/// @errors   `Error` invalid_key, invalid_argument for `after`, schema_missing; a database error as it was.
 std::vector<LeaseInfo> list_leases(ConnectionRef connection, const LeaseFilter& filter = {});
 
 /// A content that came for a key whose row has another content (`Outcome::conflict`). Only the hashes of the contents
@@ -157,6 +161,7 @@ struct ConflictingContent {
   std::optional<DatabaseTime> first_at;  ///< When the first of them came.
   std::optional<DatabaseTime> last_at;   ///< When the latest of them came.
   std::chrono::seconds age{0};           ///< The time since the latest one.
+  std::string cursor = {};  ///< The place of the row in the list, for `ConflictFilter::after`. It contains the key.
 };
 
 /// Which conflicts to list.
@@ -164,12 +169,17 @@ struct ConflictFilter {
   std::string consumer = {};      ///< Empty: all consumers.
   std::string business_key = {};  ///< Empty: all keys.
   std::size_t limit = 1000;       ///< At most this many are listed; 0: none.
+
+  /// The `cursor` of the last row of the page before: the list goes on behind it. Empty: it begins with its first row.
+  std::string after = {};
 };
 
 /// Lists the contents that were refused because their key was known with another content. The latest one is first. A
 /// key has at most `ConsumerOptions::max_conflicts` of them.
 ///
-/// @errors `Error` invalid_key, schema_missing; a database error as it was.
+/// A content that comes again between two pages moves to the beginning of the list.
+///
+/// @errors `Error` invalid_key, invalid_argument for `after`, schema_missing; a database error as it was.
 std::vector<ConflictingContent> list_conflicts(ConnectionRef connection, const ConflictFilter& filter = {});
 
 TXINBOX_NAMESPACE_END

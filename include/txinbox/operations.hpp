@@ -76,6 +76,7 @@ struct AuditRecord {
                               ///< message in the outbox, it is the id.
   std::int64_t messages = 0;  ///< How many rows or messages it has changed.
   std::string reason;         ///< Why; empty if no reason was given.
+  std::string cursor = {};    ///< The place of the row in the list, for `AuditFilter::after`.
 };
 
 /// Which changes to list. An empty or zero member selects all of them.
@@ -86,6 +87,9 @@ struct AuditFilter {
   std::string action = {};             ///< Only changes with this action.
   std::chrono::seconds newer_than{0};  ///< Only changes of this last time, by the database's clock.
   std::size_t limit = 1000;            ///< At most this many are listed; 0: none.
+
+  /// The `cursor` of the last row of the page before: the list goes on behind it. Empty: it begins with its first row.
+  std::string after = {};
 };
 
 /// Lists the changes that operators have made, the latest first.
@@ -94,7 +98,8 @@ struct AuditFilter {
 /// `OperatorAction`.
 ///
 /// @blocking it reads the table from its end. No index covers the members of the filter.
-/// @errors   `Error` invalid_key, schema_missing if the migration V3 was not applied; a database error as it was.
+/// @errors   `Error` invalid_key, invalid_argument for `after`, schema_missing if the migration V3 was not applied; a
+///           database error as it was.
 std::vector<AuditRecord> list_audit(ConnectionRef connection, const AuditFilter& filter = {});
 
 TXINBOX_NAMESPACE_END

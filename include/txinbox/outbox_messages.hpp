@@ -67,6 +67,7 @@ struct OutboxMessageInfo {
   std::chrono::milliseconds age{0};          ///< The time since the message was added.
   std::optional<DatabaseTime> parked_at;     ///< When the message was parked. None if it is not parked.
   std::optional<std::string> payload = {};   ///< The payload. It is read only if `OutboxFilter::payloads` is set.
+  std::string cursor = {};                   ///< The place of the row in the list, for `OutboxFilter::after`.
 };
 
 /// Which messages of the outbox to list or change. An empty member selects all messages.
@@ -77,11 +78,15 @@ struct OutboxFilter {
   std::optional<OutboxState> state = {};  ///< Only messages in this state.
   std::size_t limit = 1'000;              ///< At most this many messages, those that were added first.
   bool payloads = false;                  ///< Whether `list_outbox` reads the payloads.
+
+  /// The `cursor` of the last row of the page before: the list goes on behind it. Empty: it begins with its first row.
+  std::string after = {};
 };
 
 /// Lists messages of the outbox, in the order in which they were added.
 ///
-/// @errors `Error` schema_missing, invalid_argument for an id that is no UUID; a database error as it was.
+/// @errors `Error` schema_missing, invalid_argument for an id that is no UUID, and for `after`; a database error as it
+///         was.
 std::vector<OutboxMessageInfo> list_outbox(ConnectionRef connection, const OutboxFilter& filter = {});
 
 /// Lets relays publish parked messages again. The count of their attempts begins at zero. A retried message comes after

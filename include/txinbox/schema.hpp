@@ -62,7 +62,7 @@ struct MigrationState {
 std::vector<MigrationState> migration_states(ConnectionRef connection);
 
 /// Verifies that the tables are those of the migrations, and that the session is safe for consuming. It accepts tables
-/// on which only the migration V3 is missing, because consumers do not use its tables.
+/// on which only the migrations V3 and V4 are missing, because consumers do not need them.
 ///
 /// @transaction none may be open.
 /// @errors

@@ -10,6 +10,7 @@
 #include "backend/table_check.hpp"
 #include "message/key.hpp"
 #include "schema/verification.hpp"
+#include "tables/list_cursor.hpp"
 
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
@@ -25,6 +26,9 @@ std::string condition_of(const AuditFilter& filter, const backend::Dialect& sql)
   require("actor", filter.actor);
   require("action", filter.action);
   if (filter.newer_than.count() > 0) condition += " AND at > " + sql.before(filter.newer_than);
+  if (!filter.after.empty()) {
+    condition += fmt::format(" AND id < {}", detail::read_number_cursor(detail::PagedList::audit, filter.after));
+  }
   return condition;
 }
 
@@ -45,14 +49,16 @@ std::vector<AuditRecord> list_audit(ConnectionRef connection, const AuditFilter&
                        dialect->utc_text("at"), dialect->table(backend::audit_table), condition_of(filter, *dialect),
                        filter.limit),
            8)) {
-    records.push_back({.id = backend::number_in(row[0].value_or("")),
+    const std::int64_t id = backend::number_in(row[0].value_or(""));
+    records.push_back({.id = id,
                        .at = backend::time_in(row[1]),
                        .actor = row[2].value_or(""),
                        .action = row[3].value_or(""),
                        .consumer = row[4].value_or(""),
                        .business_key = row[5].value_or(""),
                        .messages = backend::number_in(row[6].value_or("")),
-                       .reason = row[7].value_or("")});
+                       .reason = row[7].value_or(""),
+                       .cursor = detail::cursor_text(detail::PagedList::audit, id)});
   }
   return records;
 }

@@ -17,6 +17,7 @@
 #include "tables/audit_table.hpp"
 #include "tables/consumed_message_table.hpp"
 #include "tables/failed_message_table.hpp"
+#include "tables/list_cursor.hpp"
 #include "types/enum_names.hpp"
 #include "types/row_state.hpp"
 
@@ -39,23 +40,32 @@ FailedState state_of(const std::optional<std::string>& row_state) {
   return found == states.end() ? FailedState::failing : found->second;
 }
 
-/// Returns the state of the key's row in the consumed-message table, or NULL if the next delivery runs: there is no
-/// row, or its lease has ended.
-std::string present_state(const backend::Dialect& sql) {
-  return fmt::format("CASE WHEN {} THEN NULL ELSE c.state END", backend::is_consuming_without_lease(sql));
+/// Returns a column of the key's row in the consumed-message table, or NULL if there is no row. `column` may be an
+/// expression. It is a subquery and not a join: for a join, PostgreSQL can read the whole table.
+std::string of_row(std::string_view column, const backend::Dialect& sql) {
+  return fmt::format("(SELECT {} FROM {} c WHERE c.consumer = f.consumer AND c.business_key = f.business_key)", column,
+                     sql.table(backend::consumed_message_table));
 }
 
-/// Returns the condition on `present_state`.
-std::string state_condition(const std::optional<FailedState>& state, const backend::Dialect& sql) {
-  if (!state) return "(c.state IS NULL OR c.state IN ('consuming', 'parked', 'torn'))";
-  if (*state == FailedState::failing) return present_state(sql) + " IS NULL";
+/// Returns the state of that row, or NULL if the next delivery runs: there is no row, or its lease has ended.
+std::string present_state(const backend::Dialect& sql) {
+  return of_row(fmt::format("CASE WHEN {} THEN NULL ELSE c.state END", backend::is_consuming_without_lease(sql)), sql);
+}
+
+/// Returns the condition on the state. `row_state` is the state of the key's row, and `present` is `present_state`.
+std::string state_condition(const std::optional<FailedState>& state, std::string_view row_state,
+                            std::string_view present) {
+  if (!state) return fmt::format("coalesce({}, 'consuming') IN ('consuming', 'parked', 'torn')", row_state);
+  if (*state == FailedState::failing) return fmt::format("{} IS NULL", present);
   const auto* found = std::ranges::find_if(states, [&](const auto& each) { return each.second == *state; });
-  return fmt::format("{} = '{}'", present_state(sql), found->first);
+  return fmt::format("{} = '{}'", present, found->first);
 }
 
 std::string condition_of(const FailedFilter& filter, const backend::Dialect& sql) {
   // An interrupted retry leaves a parked row whose count is zero.
-  std::string condition = "(f.attempts > 0 OR c.state <> 'consuming') AND " + state_condition(filter.state, sql);
+  const std::string row_state = of_row("c.state", sql);
+  std::string condition = fmt::format("(f.attempts > 0 OR {} <> 'consuming') AND {}", row_state,
+                                      state_condition(filter.state, row_state, present_state(sql)));
   if (!filter.consumer.empty()) condition += " AND f.consumer = " + sql.text(filter.consumer);
   if (!filter.business_key.empty()) condition += " AND f.business_key = " + sql.text(filter.business_key);
   if (!filter.error_class.empty()) condition += " AND f.last_error = " + sql.text(filter.error_class);
@@ -64,24 +74,45 @@ std::string condition_of(const FailedFilter& filter, const backend::Dialect& sql
   return condition;
 }
 
-/// Returns what follows FROM: the rows with a counted failure that the filter selects.
-std::string counted_rows(const FailedFilter& filter, const backend::Dialect& sql) {
-  return fmt::format("{} f LEFT JOIN {} c ON c.consumer = f.consumer AND c.business_key = f.business_key WHERE {}",
-                     sql.table(backend::failed_message_table), sql.table(backend::consumed_message_table),
+std::string cursor_of(const FailedMessage& message, const std::optional<std::string>& time) {
+  return detail::cursor_text(
+      detail::PagedList::failed,
+      {.time = time.value_or(""), .consumer = message.consumer, .business_key = message.business_key});
+}
+
+/// Returns the conditions on the time for the rows behind `after`. The rows of the first condition come before those of
+/// the second one. The rows without a time come last on each database, and the database can sort the others with its
+/// index.
+std::vector<std::string> sections_of(const FailedFilter& filter, const backend::Dialect& sql) {
+  const std::string without_time = "f.last_failed_at IS NULL";
+  if (filter.after.empty()) return {"f.last_failed_at IS NOT NULL", without_time};
+  const detail::KeyCursor row = detail::read_key_cursor(detail::PagedList::failed, filter.after);
+  std::vector<std::pair<std::string, std::string>> key = {{"f.consumer", sql.text(row.consumer)},
+                                                          {"f.business_key", sql.text(row.business_key)}};
+  if (row.time.empty()) return {without_time + " AND " + detail::is_behind(key, detail::ListOrder::descending)};
+  key.insert(key.begin(), {"f.last_failed_at", sql.time(row.time)});
+  return {detail::is_behind(key, detail::ListOrder::descending), without_time};
+}
+
+/// Returns what follows FROM: the rows of this section with a counted failure that the filter selects.
+std::string counted_rows(const FailedFilter& filter, const std::string& section, const backend::Dialect& sql) {
+  return fmt::format("{} f WHERE {} AND {}", sql.table(backend::failed_message_table), section,
                      condition_of(filter, sql));
 }
 
-std::vector<FailedMessage> read_counted(backend::Session& session, const FailedFilter& filter) {
+/// Appends the rows of this section to `found`, which gets at most `filter.limit` in all.
+void read_section(backend::Session& session, const FailedFilter& filter, const std::string& section,
+                  std::vector<FailedMessage>& found) {
   const backend::Dialect& sql = session.dialect();
-  std::vector<FailedMessage> found;
   for (backend::Row& row : session.read(
            fmt::format("SELECT f.consumer, f.business_key, f.message_id, {}, f.attempts, f.crashes, f.first_error, "
-                       "{}, f.last_error, {}, {}, f.error_text, {} FROM {} ORDER BY f.last_failed_at DESC, f.consumer, "
-                       "f.business_key LIMIT {}",
+                       "{}, f.last_error, {}, {}, f.error_text, {}, {} FROM {} ORDER BY f.last_failed_at DESC, "
+                       "f.consumer DESC, f.business_key DESC LIMIT {}",
                        present_state(sql), sql.utc_text("f.first_failed_at"), sql.utc_text("f.last_failed_at"),
                        sql.milliseconds_since("f.last_failed_at"), filter.payloads ? sql.hex_text("f.payload") : "NULL",
-                       counted_rows(filter, sql), filter.limit),
-           13)) {
+                       sql.exact_time("f.last_failed_at"), counted_rows(filter, section, sql),
+                       filter.limit - found.size()),
+           14)) {
     FailedMessage& message = found.emplace_back();
     message.consumer = row[0].value_or("");
     message.business_key = row[1].value_or("");
@@ -96,6 +127,14 @@ std::vector<FailedMessage> read_counted(backend::Session& session, const FailedF
     message.age = std::chrono::seconds(backend::number_in(row[10].value_or("")) / 1000);
     message.error_text = row[11].value_or("");
     if (row[12]) message.payload = detail::from_hex(*row[12]);
+    message.cursor = cursor_of(message, row[13]);
+  }
+}
+
+std::vector<FailedMessage> read_counted(backend::Session& session, const FailedFilter& filter) {
+  std::vector<FailedMessage> found;
+  for (const std::string& section : sections_of(filter, session.dialect())) {
+    if (found.size() < filter.limit) read_section(session, filter, section, found);
   }
   return found;
 }
@@ -104,17 +143,19 @@ std::vector<FailedMessage> read_counted(backend::Session& session, const FailedF
 /// counting failed. It needs the key, because any other search would read the whole table.
 std::vector<FailedMessage> read_uncounted(backend::Session& session, const FailedFilter& filter) {
   const backend::Dialect& sql = session.dialect();
-  std::string condition = state_condition(filter.state, sql);
+  std::string condition =
+      state_condition(filter.state, "c.state",
+                      fmt::format("CASE WHEN {} THEN NULL ELSE c.state END", backend::is_consuming_without_lease(sql)));
   if (filter.older_than.count() > 0) condition += " AND c.consumed_at < " + sql.before(filter.older_than);
   std::vector<FailedMessage> found;
   for (backend::Row& row : session.read(
            fmt::format(
-               "SELECT c.message_id, c.state, {}, {} FROM {} c WHERE c.consumer = {} AND c.business_key = {} AND "
+               "SELECT c.message_id, c.state, {}, {}, {} FROM {} c WHERE c.consumer = {} AND c.business_key = {} AND "
                "c.state IN ('parked', 'torn', 'discarded') AND {} LIMIT {}",
-               sql.utc_text("c.consumed_at"), sql.milliseconds_since("c.consumed_at"),
+               sql.utc_text("c.consumed_at"), sql.milliseconds_since("c.consumed_at"), sql.exact_time("c.consumed_at"),
                sql.table(backend::consumed_message_table), sql.text(filter.consumer), sql.text(filter.business_key),
                condition, filter.limit),
-           4)) {
+           5)) {
     FailedMessage& message = found.emplace_back();
     message.consumer = filter.consumer;
     message.business_key = filter.business_key;
@@ -122,6 +163,7 @@ std::vector<FailedMessage> read_uncounted(backend::Session& session, const Faile
     message.state = state_of(row[1]);
     message.first_failed_at = message.last_failed_at = backend::time_in(row[2]);
     message.age = std::chrono::seconds(backend::number_in(row[3].value_or("")) / 1000);
+    message.cursor = cursor_of(message, row[4]);
   }
   return found;
 }
@@ -130,9 +172,9 @@ std::vector<FailedMessage> read(backend::Session& session, const FailedFilter& f
   if (!filter.consumer.empty()) detail::check_consumer(filter.consumer);
   if (!filter.business_key.empty()) detail::check_business_key(filter.business_key);
   std::vector<FailedMessage> found = read_counted(session, filter);
-  // A message without a counted failure has no error class and no payload.
-  const bool one =
-      !filter.consumer.empty() && !filter.business_key.empty() && filter.error_class.empty() && !filter.with_payload;
+  // A message without a counted failure has no error class and no payload. It is alone on the first page.
+  const bool one = !filter.consumer.empty() && !filter.business_key.empty() && filter.error_class.empty() &&
+                   !filter.with_payload && filter.after.empty();
   return found.empty() && one ? read_uncounted(session, filter) : found;
 }
 
@@ -178,8 +220,13 @@ std::size_t change_failed(const ConnectionRef& connection, FailedFilter filter, 
 
 std::size_t count_failed(const ConnectionRef& connection, const FailedFilter& filter) {
   const InboxSession session(ConnectionAccess::of(connection));
-  const auto rows = session->read(fmt::format("SELECT count(*) FROM {}", counted_rows(filter, session->dialect())), 1);
-  return static_cast<std::size_t>(backend::number_in(rows.at(0).at(0).value_or("")));
+  std::size_t count = 0;
+  for (const std::string& section : sections_of(filter, session->dialect())) {
+    const auto rows =
+        session->read(fmt::format("SELECT count(*) FROM {}", counted_rows(filter, section, session->dialect())), 1);
+    count += static_cast<std::size_t>(backend::number_in(rows.at(0).at(0).value_or("")));
+  }
+  return count;
 }
 
 /// The handler of a parked message does not run, so a marker is the rest of an earlier attempt and must not be counted

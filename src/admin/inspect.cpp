@@ -12,6 +12,8 @@
 #include "base/hex.hpp"
 #include "message/key.hpp"
 #include "schema/verification.hpp"
+#include "tables/lease_list.hpp"
+#include "tables/list_cursor.hpp"
 
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
@@ -26,7 +28,27 @@ std::string condition_of(const ConflictFilter& filter, const backend::Dialect& s
   std::string condition = "1 = 1";
   if (!filter.consumer.empty()) condition += " AND consumer = " + sql.text(filter.consumer);
   if (!filter.business_key.empty()) condition += " AND business_key = " + sql.text(filter.business_key);
-  return condition;
+  if (filter.after.empty()) return condition;
+  const detail::KeyCursor row = detail::read_key_cursor(detail::PagedList::conflicts, filter.after);
+  return condition + " AND " +
+         detail::is_behind({{"last_at", sql.time(row.time)},
+                            {"consumer", sql.text(row.consumer)},
+                            {"business_key", sql.text(row.business_key)},
+                            {"content_hash", sql.bytes(row.content_hash)}},
+                           detail::ListOrder::descending);
+}
+
+/// It compares the text of the time, not the time. With the time, the database would read its index row by row from the
+/// beginning, to find leases.
+std::string condition_of(const LeaseFilter& filter, const detail::LeaseList& leases, const backend::Dialect& sql) {
+  std::string condition = leases.condition(filter.consumer);
+  if (filter.after.empty()) return condition;
+  const detail::KeyCursor row = detail::read_key_cursor(detail::PagedList::leases, filter.after);
+  return condition + " AND " +
+         detail::is_behind({{sql.exact_time("consumed_at"), sql.text(row.time)},
+                            {leases.consumer(), sql.text(row.consumer)},
+                            {"business_key", sql.text(row.business_key)}},
+                           detail::ListOrder::ascending);
 }
 
 }  // namespace
@@ -115,21 +137,19 @@ std::vector<LeaseInfo> list_leases(ConnectionRef connection, const LeaseFilter& 
   const backend::ConnectionPtr& sql = detail::ConnectionAccess::of(connection);
   const backend::Database& database = sql->database();
   const auto catalog = database.catalog(sql);
-  const auto dialect = database.dialect(detail::schema_of_tables(*catalog));
-  const std::string of_consumer = filter.consumer.empty() ? "" : " AND consumer = " + dialect->text(filter.consumer);
-  const std::string held = dialect->milliseconds_since("consumed_at");
-  // Sort by the age, not by the time. To sort by the time, the database would read its index row by row from the
-  // beginning, to find leases.
+  const std::string schema = detail::schema_of_tables(*catalog);
+  const auto dialect = database.dialect(schema);
+  const detail::LeaseList list(
+      *dialect, catalog->has_lease_index(schema) ? detail::LeaseList::Index::used : detail::LeaseList::Index::missing);
   const auto rows = backend::query(
       *sql,
       fmt::format(
-          "SELECT consumer, business_key, message_id, lease_owner, lease_fence, attempts, {}, {}, {} AS held, {} "
-          "FROM {} WHERE state = 'consuming' AND lease_owner IS NOT NULL{} ORDER BY held DESC, consumer, "
-          "business_key LIMIT {}",
-          dialect->utc_text("consumed_at"), dialect->utc_text("lease_expires_at"), held,
-          dialect->milliseconds_since("lease_expires_at"), dialect->table(backend::consumed_message_table), of_consumer,
-          filter.limit),
-      10);
+          "SELECT consumer, business_key, message_id, lease_owner, lease_fence, attempts, {}, {}, {}, {}, {} AS since "
+          "FROM {} WHERE {} ORDER BY since, consumer, business_key LIMIT {}",
+          dialect->utc_text("consumed_at"), dialect->utc_text("lease_expires_at"),
+          dialect->milliseconds_since("consumed_at"), dialect->milliseconds_since("lease_expires_at"),
+          dialect->exact_time("consumed_at"), list.table(), condition_of(filter, list, *dialect), filter.limit),
+      11);
   std::vector<LeaseInfo> leases;
   for (const auto& row : rows) {
     LeaseInfo& lease = leases.emplace_back();
@@ -143,6 +163,9 @@ std::vector<LeaseInfo> list_leases(ConnectionRef connection, const LeaseFilter& 
     lease.expires_at = backend::time_in(row[7]);
     lease.held = std::chrono::milliseconds(std::max(backend::number_in(row[8].value_or("")), 0LL));
     lease.remaining = std::chrono::milliseconds(row[9] ? -backend::number_in(*row[9]) : 0);
+    lease.cursor = detail::cursor_text(
+        detail::PagedList::leases,
+        {.time = row[10].value_or(""), .consumer = lease.consumer, .business_key = lease.business_key});
   }
   return leases;
 }
@@ -158,11 +181,12 @@ std::vector<ConflictingContent> list_conflicts(ConnectionRef connection, const C
            *connected,
            fmt::format(
                "SELECT consumer, business_key, message_id, original_message_id, {}, {}, reason, deliveries, {}, "
-               "{}, {} FROM {} WHERE {} ORDER BY last_at DESC, consumer, business_key, content_hash LIMIT {}",
+               "{}, {}, {} FROM {} WHERE {} ORDER BY last_at DESC, consumer DESC, business_key DESC, content_hash DESC "
+               "LIMIT {}",
                sql->hex_text("content_hash"), sql->hex_text("original_hash"), sql->utc_text("first_at"),
-               sql->utc_text("last_at"), sql->milliseconds_since("last_at"),
+               sql->utc_text("last_at"), sql->milliseconds_since("last_at"), sql->exact_time("last_at"),
                sql->table(backend::conflicting_message_table), condition_of(filter, *sql), filter.limit),
-           11)) {
+           12)) {
     found.push_back({.consumer = row[0].value_or(""),
                      .business_key = row[1].value_or(""),
                      .message_id = row[2].value_or(""),
@@ -174,6 +198,11 @@ std::vector<ConflictingContent> list_conflicts(ConnectionRef connection, const C
                      .first_at = backend::time_in(row[8]),
                      .last_at = backend::time_in(row[9]),
                      .age = std::chrono::seconds(backend::number_in(row[10].value_or("")) / 1000)});
+    found.back().cursor =
+        detail::cursor_text(detail::PagedList::conflicts, {.time = row[11].value_or(""),
+                                                           .consumer = row[0].value_or(""),
+                                                           .business_key = row[1].value_or(""),
+                                                           .content_hash = detail::from_hex(row[4].value_or(""))});
   }
   return found;
 }

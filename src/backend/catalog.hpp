@@ -30,6 +30,12 @@ struct LogReader {
   bool connected;    ///< Whether it reads now.
 };
 
+/// What the statistics of the database say about a table. None: they say nothing.
+struct TableEstimate {
+  std::optional<std::int64_t> rows = {};
+  std::optional<std::int64_t> bytes = {};  ///< With the indexes.
+};
+
 /// Examines the schema, the server and the tables over one connection. `migrate`, `verify`, `doctor` and the commands
 /// that read use it. Deliveries do not use it, except for the check at the first use of a session.
 class Catalog {
@@ -70,6 +76,12 @@ class Catalog {
 
   /// Returns the size of the consumed-message table with its indexes. 0 if the database cannot tell.
   virtual std::int64_t table_bytes(const std::string& schema) = 0;
+
+  /// Returns the size of the consumed-message table as the database's statistics have it. It reads no row.
+  virtual TableEstimate estimate(const std::string& /*schema*/) { return {}; }
+
+  /// Whether the consumed-message table has the index on leases, `lease_index`.
+  virtual bool has_lease_index(const std::string& /*schema*/) { return false; }
 
   /// Takes the lock that makes other `migrate` calls wait. Opens a transaction if DDL is transactional.
   virtual void begin_migrations() = 0;

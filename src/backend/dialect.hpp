@@ -78,6 +78,13 @@ class Dialect {
   /// The time in `column` as UTC text, "YYYY-MM-DD HH:MM:SS.ffffff".
   virtual std::string utc_text(std::string_view column) const = 0;
 
+  /// The time in `column` as text from which `time` makes the same time again. Its order is that of the times. The
+  /// database uses no index for this expression.
+  virtual std::string exact_time(std::string_view column) const { return utc_text(column); }
+
+  /// Returns a literal for a column of time. `exact` is a text of `exact_time` that `parse_utc` can read.
+  virtual std::string time(std::string_view exact) const = 0;
+
   /// The bytes in `column` as hexadecimal digits.
   virtual std::string hex_text(std::string_view column) const = 0;
 

@@ -34,6 +34,9 @@ inline constexpr std::array inbox_tables{consumed_message_table, failed_message_
 /// The tables that record what operators do.
 inline constexpr std::array operations_tables{pause_table, audit_table};
 
+/// The index of the migration V4 on the leases in the consumed-message table.
+inline constexpr std::string_view lease_index = "txinbox_consumed_message_lease";
+
 /// PostgreSQL: the name of the trigger on the consumed-message table.
 inline constexpr std::string_view guard_trigger = "txinbox_guard";
 

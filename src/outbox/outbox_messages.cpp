@@ -13,6 +13,7 @@
 #include "base/uuid.hpp"
 #include "pool/inbox_session.hpp"
 #include "tables/audit_table.hpp"
+#include "tables/list_cursor.hpp"
 #include "tables/outbox_message_table.hpp"
 #include "types/enum_names.hpp"
 
@@ -54,8 +55,13 @@ struct Listed {
   OutboxMessageInfo message;
 };
 
+/// Returns the number of the row behind which the list begins.
+std::int64_t start_of(const OutboxFilter& filter) {
+  return filter.after.empty() ? 0 : detail::read_number_cursor(detail::PagedList::outbox, filter.after);
+}
+
 /// Returns the rows behind the row `after`.
-std::vector<Listed> read(backend::Session& session, const OutboxFilter& filter, std::int64_t after = 0) {
+std::vector<Listed> read(backend::Session& session, const OutboxFilter& filter, std::int64_t after) {
   const backend::Dialect& sql = session.dialect();
   std::vector<Listed> found;
   for (backend::Row& row : session.read(
@@ -82,6 +88,7 @@ std::vector<Listed> read(backend::Session& session, const OutboxFilter& filter, 
     }
     if (row[10]) message.payload = detail::from_hex(*row[10]);
     detail::OutboxRowKey key{.seq = number(row[0]), .id = message.id};
+    message.cursor = detail::cursor_text(detail::PagedList::outbox, key.seq);
     found.push_back({std::move(key), std::move(message)});
   }
   return found;
@@ -103,7 +110,7 @@ std::size_t change_each(const ConnectionRef& connection, OutboxFilter filter, co
   const std::size_t most = filter.limit;
   filter.payloads = false;
   std::size_t changed = 0;
-  std::int64_t after = 0;
+  std::int64_t after = start_of(filter);
   for (bool more = true; more && changed < most;) {
     filter.limit = std::min(at_once, most - changed);
     const std::vector<Listed> found = read(*session, filter, after);
@@ -179,7 +186,7 @@ OutboxStatus outbox_status(ConnectionRef connection) {
 std::vector<OutboxMessageInfo> list_outbox(ConnectionRef connection, const OutboxFilter& filter) {
   const detail::InboxSession session(detail::ConnectionAccess::of(connection));
   std::vector<OutboxMessageInfo> messages;
-  for (Listed& each : read(*session, filter)) messages.push_back(std::move(each.message));
+  for (Listed& each : read(*session, filter, start_of(filter))) messages.push_back(std::move(each.message));
   return messages;
 }
 

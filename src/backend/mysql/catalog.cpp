@@ -85,6 +85,27 @@ class MysqlCatalog final : public Catalog {
                                                   hex_literal(schema), consumed_message_table)));
   }
 
+  TableEstimate estimate(const std::string& schema) override {
+    const auto rows = query(sql_,
+                            fmt::format("SELECT TABLE_ROWS, DATA_LENGTH + INDEX_LENGTH FROM information_schema.TABLES "
+                                        "WHERE TABLE_SCHEMA = {} AND TABLE_NAME = '{}'",
+                                        hex_literal(schema), consumed_message_table),
+                            2);
+    TableEstimate found;
+    if (!rows.empty() && rows[0][0]) found.rows = number_in(*rows[0][0]);
+    if (!rows.empty() && rows[0][1]) found.bytes = number_in(*rows[0][1]);
+    return found;
+  }
+
+  bool has_lease_index(const std::string& schema) override {
+    return !query(sql_,
+                  fmt::format("SELECT INDEX_NAME FROM information_schema.STATISTICS WHERE TABLE_SCHEMA = {} AND "
+                              "TABLE_NAME = '{}' AND INDEX_NAME = '{}'",
+                              hex_literal(schema), consumed_message_table, lease_index),
+                  1)
+                .empty();
+  }
+
   void begin_migrations() override {
     using namespace std::chrono_literals;
     // Without a default database there is nothing to lock. The first statement of the migration then fails with the

@@ -60,6 +60,8 @@ class MysqlDialect final : public Dialect {
     return fmt::format("DATE_FORMAT({}, '%Y-%m-%d %H:%i:%s.%f')", column);
   }
 
+  std::string time(std::string_view exact) const override { return fmt::format("TIMESTAMP'{}'", exact); }
+
   std::string hex_text(std::string_view column) const override { return fmt::format("HEX({})", column); }
 
   // Without the hint, a server with old statistics of the table reads all rows of a range of the primary key.

@@ -76,6 +76,30 @@ class PostgresqlCatalog final : public Catalog {
                                                                         std::string(consumed_message_table)))));
   }
 
+  /// A table that was never analyzed has the number -1, or 0 before PostgreSQL 14.
+  TableEstimate estimate(const std::string& schema) override {
+    const auto rows =
+        query(sql_,
+              fmt::format("SELECT CAST(c.reltuples AS bigint), c.relpages FROM pg_catalog.pg_class c JOIN "
+                          "pg_catalog.pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = {} AND c.relname = "
+                          "'{}'",
+                          quote_literal(postgresql_native(sql_), schema), consumed_message_table),
+              2);
+    TableEstimate found{.bytes = table_bytes(schema)};
+    if (rows.empty() || !rows[0][0] || rows[0][0]->starts_with('-') || rows[0][1] == "0") return found;
+    found.rows = number_in(*rows[0][0]);
+    return found;
+  }
+
+  bool has_lease_index(const std::string& schema) override {
+    return !query(sql_,
+                  fmt::format("SELECT indexname FROM pg_catalog.pg_indexes WHERE schemaname = {} AND tablename = '{}' "
+                              "AND indexname = '{}'",
+                              quote_literal(postgresql_native(sql_), schema), consumed_message_table, lease_index),
+                  1)
+                .empty();
+  }
+
   void begin_migrations() override {
     // Use READ COMMITTED, so that we see what other calls have migrated while this call waited.
     PGconn* pg = postgresql_native(sql_);

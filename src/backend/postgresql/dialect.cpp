@@ -68,6 +68,8 @@ class PostgresqlDialect final : public Dialect {
     return fmt::format("pg_catalog.to_char({} AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS.US')", column);
   }
 
+  std::string time(std::string_view exact) const override { return fmt::format("timestamptz '{}+00'", exact); }
+
   std::string hex_text(std::string_view column) const override {
     return fmt::format("pg_catalog.encode({}, 'hex')", column);
   }

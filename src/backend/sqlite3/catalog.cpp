@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <thread>
 #include <utility>
@@ -68,6 +69,26 @@ class Sqlite3Catalog final : public Catalog {
         query_text(sql_, fmt::format("SELECT sum(pgsize) FROM dbstat('main', 1) WHERE name IN (SELECT name "
                                      "FROM main.sqlite_master WHERE tbl_name = '{}')",
                                      consumed_message_table)));
+  }
+
+  /// The statistics exist after ANALYZE. An index on a part of the rows has a smaller number.
+  TableEstimate estimate(const std::string&) override {
+    if (query(sql_, "SELECT name FROM main.sqlite_master WHERE name = 'sqlite_stat1'", 1).empty()) return {};
+    TableEstimate found;
+    for (const Row& row :
+         query(sql_, fmt::format("SELECT stat FROM main.sqlite_stat1 WHERE tbl = '{}'", consumed_message_table), 1)) {
+      found.rows = std::max<std::int64_t>(found.rows.value_or(0), number_in(row[0].value_or("")));
+    }
+    return found;
+  }
+
+  bool has_lease_index(const std::string&) override {
+    return !query(sql_,
+                  fmt::format("SELECT name FROM main.sqlite_master WHERE type = 'index' AND tbl_name = '{}' AND name = "
+                              "'{}'",
+                              consumed_message_table, lease_index),
+                  1)
+                .empty();
   }
 
   void begin_migrations() override { run_when_free(sql_, "BEGIN IMMEDIATE"); }

@@ -54,6 +54,10 @@ class Sqlite3Dialect final : public Dialect {
     return fmt::format("substr({0} || substr('.000000', length({0}) - 18), 1, 26)", column);
   }
 
+  // The column can have three decimals of a second or none, and SQLite compares its text.
+  std::string exact_time(std::string_view column) const override { return fmt::format("({} || '')", column); }
+  std::string time(std::string_view exact) const override { return quoted(exact); }
+
   // hex(NULL) returns an empty text.
   std::string hex_text(std::string_view column) const override {
     return fmt::format("CASE WHEN {0} IS NOT NULL THEN hex({0}) END", column);

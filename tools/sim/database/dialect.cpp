@@ -37,6 +37,8 @@ class SimDialect final : public backend::Dialect {
     return fmt::format("sim_since({})", column);
   }
   std::string utc_text(std::string_view column) const override { return fmt::format("{} || '000'", column); }
+  std::string exact_time(std::string_view column) const override { return sqlite3_->exact_time(column); }
+  std::string time(std::string_view exact) const override { return sqlite3_->time(exact); }
 
   std::string unless_exists(std::string_view /*key*/) const override { return std::string(ignore_mark); }
   std::string replace_existing(std::string_view /*key*/, std::string_view /*number*/,
