@@ -84,6 +84,69 @@ struct InboxStatus {
 /// @errors   `Error` invalid_key, schema_missing; a database error as it was.
 InboxStatus inbox_status(ConnectionRef connection, std::string_view consumer = {});
 
+/// The counts of one consumer that `quick_status` finds. A time that is none means never.
+struct QuickConsumerStatus {
+  std::string consumer;        ///< The consumer's name.
+  std::int64_t failed = 0;     ///< As `ConsumerStatus::failed`.
+  std::int64_t parked = 0;     ///< Rows in state parked or torn whose failure was counted. `inbox_status` counts all.
+  std::int64_t conflicts = 0;  ///< As `ConsumerStatus::conflicts`.
+  std::optional<std::int64_t> leases_held = {};     ///< Leases that have not expired. None before the migration V4.
+  std::optional<std::int64_t> expired_leases = {};  ///< Leases that expired. None before the migration V4.
+
+  /// Messages that were consumed in the last 10 seconds.
+  std::int64_t last_ten_seconds = 0;
+
+  std::int64_t duplicates = 0;  ///< As `ConsumerStatus::duplicates`.
+
+  /// The greatest age of an original when its duplicate came.
+  std::optional<std::chrono::milliseconds> oldest_duplicate = {};
+  std::optional<DatabaseTime> oldest_duplicate_at = {};  ///< When that duplicate came.
+
+  /// As `ConsumerStatus::retention`.
+  std::optional<std::chrono::seconds> retention = {};
+  std::optional<DatabaseTime> purged_at = {};  ///< As `ConsumerStatus::purged_at`.
+  std::int64_t purged = 0;                     ///< As `ConsumerStatus::purged`.
+  bool paused = false;                         ///< Whether the consumer is paused now. `list_pauses` says why.
+};
+
+/// The result of `quick_status`.
+struct QuickStatus {
+  std::string database;        ///< "sqlite3", "mysql" or "postgresql".
+  std::string server_version;  ///< As the server reports it.
+  int schema_version = 0;      ///< The version of the last migration that was applied.
+
+  /// An estimate of the rows of the consumed-message table, from the database's statistics. It can be old, and wrong by
+  /// half. None if the database has no statistics: on SQLite and PostgreSQL, before the first ANALYZE.
+  std::optional<std::int64_t> estimated_rows = {};
+
+  /// An estimate of the size of that table with its indexes. None on SQLite.
+  std::optional<std::int64_t> estimated_bytes = {};
+
+  std::vector<QuickConsumerStatus> consumers = {};  ///< Sorted by name.
+  std::int64_t purged = 0;                          ///< Rows that purges of all consumers have removed.
+
+  /// When the oldest message of the outbox that waits or fails was added. None if there is none, or if this user may
+  /// not read the outbox.
+  std::optional<DatabaseTime> outbox_oldest = {};
+  std::chrono::milliseconds outbox_oldest_age{0};  ///< The age of that message.
+};
+
+/// Counts what needs an operator's attention, and is quick on tables of any size. A page can call it every few seconds.
+///
+/// It counts the rows of the tables that stay small: failed messages, conflicts, leases and pauses. Of the
+/// consumed-message table it reads only the leases, the rows of the last 10 seconds, the rows of failed messages, and
+/// one row of each consumer. So it has no number of all consumed rows for each consumer; `inbox_status` has it.
+///
+/// @param connection any connection to the database of the inbox.
+///
+/// @transaction none may be open.
+/// @blocking it takes about a dozen statements, and one for each consumer. Its time grows with the number of failed
+///           messages and of conflicts, and with the parked messages at the beginning of the outbox.
+/// @errors   `Error` transaction_open, schema_missing; a database error as it was. Tables of the outbox and of the
+/// pauses that are
+///           missing, or that this user may not read, count as empty.
+QuickStatus quick_status(ConnectionRef connection);
+
 /// Whether any of the tables has a row of this consumer. If none has, the name is wrong, or the consumer has not
 /// consumed anything yet.
 ///
