@@ -6,8 +6,7 @@
 -- meanwhile, create the index with CREATE INDEX CONCURRENTLY before, with the same name.
 
 -- For the list of leases. Only the row of a lease that is held or has expired has an owner, so the index is small. A
--- claim without a lease does not change it. The condition is not about the state: the UPDATE of the state that confirms
--- a claim would then have to write to all indexes (it would not be a HOT update).
+-- claim without a lease does not write to it.
 CREATE INDEX IF NOT EXISTS txinbox_consumed_message_lease ON txinbox_consumed_message (consumed_at)
 WHERE lease_owner IS NOT NULL;
 

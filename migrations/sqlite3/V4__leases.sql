@@ -5,7 +5,7 @@
 -- or with `txinbox migrate`. It reads txinbox_consumed_message once; consumers wait for it.
 
 -- For the list of leases. Only the row of a lease that is held or has expired has an owner, so the index is small. A
--- claim without a lease does not change it.
+-- claim without a lease does not write to it.
 CREATE INDEX IF NOT EXISTS txinbox_consumed_message_lease ON txinbox_consumed_message (consumed_at)
 WHERE lease_owner IS NOT NULL;
 

@@ -47,10 +47,13 @@ std::string of_row(std::string_view column, const backend::Dialect& sql) {
                      sql.table(backend::consumed_message_table));
 }
 
-/// Returns the state of that row, or NULL if the next delivery runs: there is no row, or its lease has ended.
-std::string present_state(const backend::Dialect& sql) {
-  return of_row(fmt::format("CASE WHEN {} THEN NULL ELSE c.state END", backend::is_consuming_without_lease(sql)), sql);
+/// Returns the state of a row `c`, or NULL if the next delivery runs because the row's lease has ended.
+std::string state_of_row(const backend::Dialect& sql) {
+  return fmt::format("CASE WHEN {} THEN NULL ELSE c.state END", backend::is_consuming_without_lease(sql));
 }
+
+/// Returns the state of the key's row, or NULL if the next delivery runs: there is no row, or its lease has ended.
+std::string present_state(const backend::Dialect& sql) { return of_row(state_of_row(sql), sql); }
 
 /// Returns the condition on the state. `row_state` is the state of the key's row, and `present` is `present_state`.
 std::string state_condition(const std::optional<FailedState>& state, std::string_view row_state,
@@ -143,9 +146,7 @@ std::vector<FailedMessage> read_counted(backend::Session& session, const FailedF
 /// counting failed. It needs the key, because any other search would read the whole table.
 std::vector<FailedMessage> read_uncounted(backend::Session& session, const FailedFilter& filter) {
   const backend::Dialect& sql = session.dialect();
-  std::string condition =
-      state_condition(filter.state, "c.state",
-                      fmt::format("CASE WHEN {} THEN NULL ELSE c.state END", backend::is_consuming_without_lease(sql)));
+  std::string condition = state_condition(filter.state, "c.state", state_of_row(sql));
   if (filter.older_than.count() > 0) condition += " AND c.consumed_at < " + sql.before(filter.older_than);
   std::vector<FailedMessage> found;
   for (backend::Row& row : session.read(
