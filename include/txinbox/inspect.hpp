@@ -140,11 +140,11 @@ struct QuickStatus {
 /// @param connection any connection to the database of the inbox.
 ///
 /// @transaction none may be open.
-/// @blocking it takes about a dozen statements, and one for each consumer. Its time grows with the number of failed
-///           messages and of conflicts, and with the parked messages at the beginning of the outbox.
-/// @errors   `Error` transaction_open, schema_missing; a database error as it was. Tables of the outbox and of the
-/// pauses that are
-///           missing, or that this user may not read, count as empty.
+/// @blocking    it takes about a dozen statements, and one for each consumer. Its time grows with the number of failed
+///              messages, of conflicts and of messages in the last 10 seconds, and with the parked messages at the
+///              beginning of the outbox. Consumers do not wait for it.
+/// @errors      `Error` transaction_open, schema_missing; a database error as it was. Tables of the outbox and of the
+///              pauses that are missing, or that this user may not read, count as empty.
 QuickStatus quick_status(ConnectionRef connection);
 
 /// Whether any of the tables has a row of this consumer. If none has, the name is wrong, or the consumer has not
