@@ -84,8 +84,8 @@ enum class RunEventType {
   paused,              ///< `pause_consumer` has paused the consumer. Nothing begins.
   unpaused,            ///< After paused: `resume_consumer` was called, the pause is over, or `run` ends.
   held,                ///< A message is parked, and keeps its place until an operator has decided:
-                       ///< `RunOptions::hold_parked`. Each message gets this event once, or once for each time that
-                       ///< `run` parks it.
+                       ///< `RunOptions::hold_parked`. It comes again if the message is parked again, and if the broker
+                       ///< delivers it again.
 };
 
 /// The name of the enumerator, such as "settled".

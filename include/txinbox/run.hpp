@@ -66,10 +66,11 @@ struct RunOptions {
   /// acknowledged, and becomes no dead letter. Later messages in this order wait. After `retry_failed` it runs again,
   /// after `discard_failed` the next one runs.
   ///
-  /// `run` sees the decision when it tries the message again: after `backoff`, later after up to `max_backoff`. As long
-  /// as a message is held, `idle_exit` does not end `run`. A message without an order (`Incoming::lane` or, with
-  /// `Ordering::key`, `Incoming::key` is none) becomes a dead letter, and so does one that is not parked: a conflict,
-  /// or a message without a valid key. docs/guides/failed-messages.md says what this costs on each broker.
+  /// `run` looks for the decision after `backoff`, later after up to `max_backoff`. As long as a message is held,
+  /// `idle_exit` does not end `run`. The breaker does not protect these messages: their failures count at once, because
+  /// parking loses nothing. A message without an order (`Incoming::lane` or, with `Ordering::key`, `Incoming::key` is
+  /// none) becomes a dead letter, and so does one that cannot be parked: a conflict, or a message without a valid key.
+  /// docs/guides/failed-messages.md says what this costs on each broker.
   bool hold_parked = false;
 
   /// The most messages that `run` holds: those that run, wait for their turn, or wait for an earlier message of their

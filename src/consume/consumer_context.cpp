@@ -8,8 +8,10 @@
 #include "backend/failure.hpp"
 #include "consume/failure_record.hpp"
 #include "pool/with_session.hpp"
+#include "tables/lease_table.hpp"
 #include "transaction/claim.hpp"
 #include "types/handler_error.hpp"
+#include "types/row_state.hpp"
 
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
@@ -29,6 +31,13 @@ ConsumerContext::ConsumerContext(SessionProvider source_, std::string consumer_,
                 "ConsumerOptions::recent_keys needs a pool: with a session of your own, txinbox cannot notice that its "
                 "connection was lost");
   }
+}
+
+bool ConsumerContext::is_parked(const Message& message) {
+  return with_session(source, options.stop, [&](backend::Session& session) {
+    const auto row = LeaseTable(session, consumer, message).find();
+    return row && (row->state == RowState::parked || row->state == RowState::torn);
+  });
 }
 
 bool ConsumerContext::can_go_on_after(const Failure& failure) const noexcept {

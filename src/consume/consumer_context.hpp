@@ -44,6 +44,11 @@ struct ConsumerContext : ConsumerPolicy {
   /// As `PauseCheck::is_paused`.
   bool is_paused() { return pause.is_paused(source, consumer, options.stop); }
 
+  /// Whether the message is parked or torn, and so no operator has decided about it. It takes one SELECT.
+  ///
+  /// Errors: those of the database.
+  bool is_parked(const Message&);
+
   /// Whether the source can give a usable session for another run after this error.
   bool can_go_on_after(const Failure&) const noexcept;
 

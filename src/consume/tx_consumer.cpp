@@ -83,6 +83,10 @@ bool TxConsumerAccess::counts(const TxConsumer& consumer, const std::exception_p
 
 bool TxConsumerAccess::is_paused(TxConsumer& consumer) { return consumer.impl_->is_paused(); }
 
+bool TxConsumerAccess::is_parked(TxConsumer& consumer, const Message& message) {
+  return consumer.impl_->is_parked(message);
+}
+
 bool TxConsumerAccess::has_undecided_claims(const TxConsumer& consumer) noexcept {
   return consumer.impl_->backlog.has_due();
 }

@@ -27,6 +27,9 @@ struct TxConsumerAccess {
   /// As `PauseCheck::is_paused`.
   static bool is_paused(TxConsumer&);
 
+  /// As `ConsumerContext::is_parked`.
+  static bool is_parked(TxConsumer&, const Message&);
+
   /// Whether an earlier call has left claims of which it is not known whether they are committed.
   static bool has_undecided_claims(const TxConsumer&) noexcept;
 

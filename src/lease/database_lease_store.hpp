@@ -29,6 +29,7 @@ class DatabaseLeaseStore final : public LeaseProvider {
                                    const std::function<void(Event)>& notify) override;
   void count_duplicate(const Result&) noexcept override;
   bool is_paused() override { return context_.is_paused(); }
+  bool is_parked(const Message& message) override { return context_.is_parked(message); }
   const void* identity() const noexcept override { return context_.source.identity(); }
 
  private:

@@ -88,6 +88,9 @@ class LeaseProvider {
   /// As `PauseCheck::is_paused`.
   virtual bool is_paused() { return false; }
 
+  /// As `ConsumerContext::is_parked`. False: a call finds it out.
+  virtual bool is_parked(const Message&) { return false; }
+
   /// Identifies the place where the leases are kept, for the check against nested calls.
   virtual const void* identity() const noexcept = 0;
 

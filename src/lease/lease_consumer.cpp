@@ -76,6 +76,7 @@ class LeaseConsumer::Impl {
   }
 
   bool is_paused() { return leases_->is_paused(); }
+  bool is_parked(const Message& message) { return leases_->is_parked(message); }
   std::string_view name() const noexcept { return leases_->policy().consumer; }
   const ConsumerOptions& options() const noexcept { return leases_->policy().options; }
   const LeaseTerms& terms() const noexcept { return terms_; }
@@ -119,6 +120,10 @@ Result detail::LeaseConsumerAccess::consume(LeaseConsumer& consumer, const Messa
 }
 
 bool detail::LeaseConsumerAccess::is_paused(LeaseConsumer& consumer) { return consumer.impl_->is_paused(); }
+
+bool detail::LeaseConsumerAccess::is_parked(LeaseConsumer& consumer, const Message& message) {
+  return consumer.impl_->is_parked(message);
+}
 
 bool detail::LeaseConsumerAccess::counts(const LeaseConsumer& consumer, const std::exception_ptr& error) {
   return consumer.impl_->counts(error);

@@ -21,6 +21,9 @@ struct LeaseConsumerAccess {
 
   /// As `PauseCheck::is_paused`. A consumer with leases outside of the database is never paused.
   static bool is_paused(LeaseConsumer&);
+
+  /// As `ConsumerContext::is_parked`. With leases outside of the database it is false: `consume` finds it out.
+  static bool is_parked(LeaseConsumer&, const Message&);
 };
 
 }  // namespace detail

@@ -50,7 +50,6 @@ struct Sequence {
                                ///< list.
   bool is_queued = false;      ///< The sequence is in the ready queue or in the delayed queue.
   bool is_running = false;     ///< A worker has messages of this sequence.
-  bool is_closed = false;      ///< Its first message is set aside, and no other may pass it.
   std::chrono::steady_clock::time_point not_before = {};  ///< The end of the wait of its first message.
 
   /// Whether other messages can belong to it.
@@ -98,6 +97,7 @@ struct Entry {
   bool has_failed = false;             ///< It had failures that were undecided or not counted when its job began.
   bool handler_failed = false;         ///< Its latest job has failed in a way that the consumer counts.
   bool is_held = false;                ///< It is parked, and waits for the decision of an operator.
+  int asks = 0;                        ///< How often the database was asked for this decision.
   std::vector<std::exception_ptr> undecided = {};  ///< Failures that count only if the handler works for others.
   std::vector<std::exception_ptr> uncounted = {};  ///< Failures that the consumer counts before the message runs again.
   std::string_view reason = {};                    ///< Why the message is a dead letter.

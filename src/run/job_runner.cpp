@@ -98,6 +98,8 @@ bool has_order(const Job& job) {
 
 JobResult JobRunner::run(const Job& job) const {
   if (is_paused()) return {.is_paused = true};
+  // The listeners must not get an event of a delivery for each look.
+  if (job.front()->is_held && is_parked(job.front()->message)) return {.results = {{.outcome = Outcome::parked}}};
   for (Entry& first = *job.front(); !first.uncounted.empty(); first.uncounted.erase(first.uncounted.begin())) {
     if (auto result = count_failure(first.message, first.uncounted.front())) return {.results = {std::move(*result)}};
   }
@@ -113,6 +115,12 @@ JobResult JobRunner::run(const Job& job) const {
 bool TxJobRunner::counts(const std::exception_ptr& error) const { return TxConsumerAccess::counts(consumer_, error); }
 
 bool TxJobRunner::is_paused() const { return TxConsumerAccess::is_paused(consumer_); }
+
+bool TxJobRunner::is_parked(const Message& message) const { return TxConsumerAccess::is_parked(consumer_, message); }
+
+bool LeaseJobRunner::is_parked(const Message& message) const {
+  return LeaseConsumerAccess::is_parked(consumer_, message);
+}
 
 bool LeaseJobRunner::is_paused() const { return LeaseConsumerAccess::is_paused(consumer_); }
 

@@ -54,6 +54,9 @@ class JobRunner {
   /// Whether the consumer counts this error of a handler as a failure of its message.
   virtual bool counts(const std::exception_ptr& error) const = 0;
 
+  /// Whether no operator has decided yet about this message, which was parked.
+  virtual bool is_parked(const Message&) const = 0;
+
   /// Counts this failure of an earlier attempt. Returns the result if the handler must not run after this.
   virtual std::optional<Result> count_failure(const Message&, const std::exception_ptr& failure) const = 0;
   virtual JobResult run_handler(const Job& job) const = 0;
@@ -74,6 +77,7 @@ class TxJobRunner : public JobRunner {
 
  private:
   bool counts(const std::exception_ptr& error) const override;
+  bool is_parked(const Message&) const override;
   std::optional<Result> count_failure(const Message&, const std::exception_ptr& failure) const override;
   JobResult run_handler(const Job& job) const override;
 
@@ -95,6 +99,7 @@ class LeaseJobRunner : public JobRunner {
 
  private:
   bool counts(const std::exception_ptr& error) const override;
+  bool is_parked(const Message&) const override;
   std::optional<Result> count_failure(const Message&, const std::exception_ptr& failure) const override;
   JobResult run_handler(const Job& job) const override;
 

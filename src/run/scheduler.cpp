@@ -28,6 +28,14 @@ bool is_failure_of(const Result& result) noexcept {
   return result.outcome == Outcome::failed || (result.outcome == Outcome::parked && result.error);
 }
 
+/// Whether the handler has refused the message for good, but this is not stored.
+bool is_refused_by_handler(const Result& result) noexcept {
+  const Failure failure(result.error);
+  return result.outcome == Outcome::failed &&
+         (failure.is(ErrorCode::rejected) || failure.is(ErrorCode::result_too_large) ||
+          failure.is(ErrorCode::invalid_message));
+}
+
 /// The minimum of the default of `max_in_flight`. If it were smaller, a few messages that wait for a retry would leave
 /// too little room for others.
 constexpr std::size_t least_held = 16;
@@ -73,8 +81,9 @@ Scheduler::Next Scheduler::next(Time now) {
   if (job.empty()) return Wait{next_job_due(now)};
   ++running_;
   outages_.begins(job);
+  const bool is_any_kept = std::ranges::any_of(job, [this](const EntryPtr& each) { return keeps_order(*each); });
   for (const EntryPtr& entry : job) {
-    entry->counts_later = breaker_.is_undecided();
+    entry->counts_later = breaker_.is_undecided() && !is_any_kept;
     entry->has_failed = entry->runs_alone();
     entry->handler_failed = false;
     room_.set_waiting(*entry, false);
@@ -122,7 +131,8 @@ void Scheduler::end_round(Time now) {
 /// Whether a message can show within a minute whether the handler works.
 bool Scheduler::can_show_soon(Time now) const {
   constexpr std::chrono::minutes soon(1);
-  return running_ > 0 || queue_.can_show_until(now + soon);
+  const auto due = queue_.next_due();
+  return running_ > 0 || (due && *due <= now + soon);
 }
 
 /// Whether a message that has not failed can show whether the handler works.
@@ -130,7 +140,7 @@ bool Scheduler::others_can_show(const Entry& entry) const {
   return std::ranges::any_of(held_, [&](const EntryPtr& each) {
     if (each.get() == &entry) return false;
     if (each->state == Entry::State::running) return !each->has_failed;  // a worker has its other members
-    return each->state == Entry::State::waiting && !each->runs_alone();
+    return each->state == Entry::State::waiting && !each->runs_alone();  // a held one runs alone
   });
 }
 
@@ -166,7 +176,6 @@ void Scheduler::put_back(const EntryPtr& entry, Time now) {
   has_put_back_ = true;
   entry->state = Entry::State::waiting;
   entry->sequence = queue_.sequence_for(entry->incoming);
-  entry->sequence->is_closed = false;
   insert(*entry);
   queue_.enqueue(entry->sequence, now);
 }
@@ -243,8 +252,11 @@ void Scheduler::decide(const EntryPtr& entry, Result& result, Time now) {
       done(entry);
       break;
     case Action::dead_letter:
+      if (keeps_order(*entry)) {
+        if (result.outcome == Outcome::parked) return waits_for_operator(entry, result, now);
+        if (is_refused_by_handler(result)) return runs_again(entry, result, now);  // until its failures park it
+      }
       if (result.outcome == Outcome::parked && entry->handler_failed) breaker_.failed(entry, result.error, now);
-      if (result.outcome == Outcome::parked && keeps_order(*entry)) return waits_for_operator(entry, result, now);
       becomes_dead_letter(entry,
                           result.outcome == Outcome::failed ? reason_of(result.error) : to_string(result.outcome),
                           result.error, now);
@@ -280,11 +292,11 @@ void Scheduler::becomes_dead_letter(const EntryPtr& entry, std::string_view reas
 
 void Scheduler::runs_again(const EntryPtr& entry, const Result& result, Time now) {
   entry->state = Entry::State::waiting;
-  if (result.outcome != Outcome::not_run) entry->is_held = false;
   if (result.outcome == Outcome::not_run || is_outage(result) || entry->is_lost) return;
   if (Failure(result.error).is(ErrorCode::stopped)) return end();
   entry->outages = 0;
-  if (!entry->handler_failed) return waits_after_failure(entry, result, now);
+  if (entry->is_held && result.outcome != Outcome::in_progress) leaves_hold(*entry);
+  if (!entry->handler_failed || keeps_order(*entry)) return waits_after_failure(entry, result, now);
   breaker_.failed(entry, result.error, now);
   if (breaker_.sets_aside(*entry, now)) return set_aside(entry);
   if (!breaker_.is_tripped()) return waits_after_failure(entry, result, now);
@@ -300,26 +312,34 @@ void Scheduler::runs_again(const EntryPtr& entry, const Result& result, Time now
 /// Whether no message may pass this one, not even if it is parked.
 bool Scheduler::keeps_order(const Entry& entry) const noexcept { return hold_parked_ && entry.sequence->has_order(); }
 
-/// The message is parked. It stays the first one of its sequence, and asks the database again after a wait.
+/// The message is parked. It stays the first one of its sequence. After a wait, it is seen whether an operator has
+/// decided.
 void Scheduler::waits_for_operator(const EntryPtr& entry, const Result& result, Time now) {
+  constexpr std::chrono::milliseconds shortest_wait{100};
   entry->state = Entry::State::waiting;
-  entry->undecided.clear();
+  entry->outages = 0;
+  entry->suspected = nullptr;
+  const std::exception_ptr error = result.error || entry->uncounted.empty() ? result.error : entry->uncounted.front();
   entry->uncounted.clear();  // otherwise they would count again after the operator has let it run
-  breaker_.forget(*entry);
   if (entry->is_lost) return;
-  if (!std::exchange(entry->is_held, true) || result.error) {
-    occurrences_.push_back({.type = RunEventType::held,
-                            .entry = entry,
-                            .business_key = entry->message.business_key,
-                            .error = result.error});
+  if (!std::exchange(entry->is_held, true) || error) {
+    entry->asks = 0;
+    occurrences_.push_back(
+        {.type = RunEventType::held, .entry = entry, .business_key = entry->message.business_key, .error = error});
   }
-  entry->sequence->not_before = now + backoff_.after(++entry->retries);
+  entry->retries = std::max(entry->retries, 1);  // so that the other lanes are not kept waiting
+  entry->sequence->not_before = now + std::max(backoff_.after(++entry->asks), shortest_wait);
   lanes_.touch(*entry);
+}
+
+/// An operator has let the message run, and it has failed again.
+void Scheduler::leaves_hold(Entry& entry) {
+  entry.is_held = false;
+  entry.retries = 0;
 }
 
 void Scheduler::set_aside(const EntryPtr& entry) {
   entry->state = Entry::State::set_aside;
-  entry->sequence->is_closed = keeps_order(*entry);
   ++summary_.retries;
   ++entry->retries;  // so that the broker does not deliver it again
   lanes_.touch(*entry);

@@ -170,6 +170,7 @@ class Scheduler {
   void set_aside(const EntryPtr&);
   bool keeps_order(const Entry&) const noexcept;
   void waits_for_operator(const EntryPtr&, const Result&, Time now);
+  static void leaves_hold(Entry&);
 
   const std::size_t job_size_;
   const std::size_t workers_;

@@ -64,9 +64,7 @@ Lost Scheduler::forget_lost(const std::function<bool(const Incoming&)>& is_held)
 /// Releases a message that no worker has and that is in no lane any more.
 void Scheduler::drop(Entry& entry) {
   const EntryPtr kept = *entry.held;
-  const bool is_aside = entry.state == Entry::State::set_aside;
-  if (is_aside) entry.sequence->is_closed = false;
-  if (is_aside || entry.state == Entry::State::waiting) {
+  if (entry.state == Entry::State::waiting) {
     std::erase(entry.sequence->waiting, &entry);
     queue_.forget_if_empty(entry.sequence);
   }

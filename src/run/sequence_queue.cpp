@@ -1,6 +1,5 @@
 #include "run/sequence_queue.hpp"
 
-#include <algorithm>
 #include <utility>
 
 namespace txinbox {
@@ -28,7 +27,7 @@ std::shared_ptr<Sequence> SequenceQueue::sequence_for(const Incoming& incoming) 
 }
 
 void SequenceQueue::enqueue(const std::shared_ptr<Sequence>& sequence, Clock::time_point now) {
-  if (sequence->is_queued || sequence->is_running || sequence->is_closed) return;
+  if (sequence->is_queued || sequence->is_running) return;
   if (sequence->waiting.empty()) return forget(sequence);
   sequence->is_queued = true;
   if (sequence->not_before > now) {
@@ -39,7 +38,7 @@ void SequenceQueue::enqueue(const std::shared_ptr<Sequence>& sequence, Clock::ti
 }
 
 void SequenceQueue::forget_if_empty(const std::shared_ptr<Sequence>& sequence) {
-  if (!sequence->is_running && !sequence->is_closed && sequence->waiting.empty()) forget(sequence);
+  if (!sequence->is_running && sequence->waiting.empty()) forget(sequence);
 }
 
 void SequenceQueue::forget(const std::shared_ptr<Sequence>& sequence) {
@@ -89,13 +88,6 @@ bool SequenceQueue::is_any_ready(Clock::time_point now) {
 std::optional<SequenceQueue::Clock::time_point> SequenceQueue::next_due() const {
   if (delayed_.empty()) return std::nullopt;
   return delayed_.begin()->first;
-}
-
-bool SequenceQueue::can_show_until(Clock::time_point time) const {
-  return std::any_of(delayed_.begin(), delayed_.upper_bound(time), [](const auto& each) {
-    const auto& waiting = each.second->waiting;
-    return !waiting.empty() && !waiting.front()->is_held;
-  });
 }
 
 }  // namespace detail

@@ -46,9 +46,6 @@ class SequenceQueue {
   /// When the next delayed sequence becomes ready. None if no sequence is delayed.
   std::optional<Clock::time_point> next_due() const;
 
-  /// Whether a delayed message that an operator does not have to decide about becomes ready until this time.
-  bool can_show_until(Clock::time_point) const;
-
  private:
   void forget(const std::shared_ptr<Sequence>&);
   void enqueue_due(Clock::time_point now);

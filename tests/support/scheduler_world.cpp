@@ -179,9 +179,7 @@ Result SchedulerWorld::failed(detail::Entry& entry) {
   entry.handler_failed = true;
   const Id id = id_of(entry.incoming);
   const auto error = std::make_exception_ptr(std::runtime_error("no stock"));
-  const bool is_passed = !options_.hold_parked || !has_lanes_;
-  if (parks_after_ > 0 && entry.counts_later && is_passed &&
-      entry.undecided.size() + 1 >= static_cast<std::size_t>(parks_after_)) {
+  if (parks_after_ > 0 && entry.counts_later && entry.undecided.size() + 1 >= static_cast<std::size_t>(parks_after_)) {
     aside_.insert(id);
   }
   if (parks_after_ > 0 && !entry.counts_later && ++failures[id] >= parks_after_) return park(id, error);
@@ -242,8 +240,8 @@ Result SchedulerWorld::result_of(detail::Entry& entry) {
       return failed(entry);
     case Fate::postponed:
       return {.outcome = Outcome::postponed, .retry_after = postponed_for};
-    case Fate::rejected:
-      decided_.insert(id);  // its lane does not wait for the dead letter
+    case Fate::rejected:  // the consumer could not store that the message is parked
+      if (!options_.hold_parked || !has_lanes_) decided_.insert(id);
       return {.outcome = Outcome::failed, .error = std::make_exception_ptr(Error(ErrorCode::rejected, "no"))};
     case Fate::poison:
       return {.outcome = Outcome::failed, .error = outage()};
@@ -285,8 +283,9 @@ detail::JobResult SchedulerWorld::result_of(const Job& job) {
       continue;
     }
     result.results.push_back(result_of(*entry));
-    const bool is_held = parked.contains(id_of(entry->incoming));
-    if (is_held || action_for(result.results.back()) == Action::redeliver) stopped.insert(sequence_of(entry->incoming));
+    const Result& last = result.results.back();
+    const bool waits = action_for(last) == Action::redeliver || last.outcome == Outcome::failed;
+    if (waits || parked.contains(id_of(entry->incoming))) stopped.insert(sequence_of(entry->incoming));
   }
   return result;
 }

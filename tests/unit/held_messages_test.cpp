@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
+#include <set>
 
 #include <doctest/doctest.h>
 
@@ -34,6 +35,10 @@ struct HeldWorld {
     world.fates[held] = {Fate::fails};
     world.run_for(1min);
   }
+
+  ~HeldWorld() { CHECK(world.problem() == ""); }
+  HeldWorld(const HeldWorld&) = delete;
+  HeldWorld& operator=(const HeldWorld&) = delete;
 
   std::ptrdiff_t events() const { return std::ranges::count(world.events, RunEventType::held); }
 
@@ -98,6 +103,7 @@ TEST_CASE("a message that was parked before it came is held, and its event has n
   world.retry({0, 0});
   world.run_for(5s);
   CHECK(world.acknowledged(0) == per_lane);
+  CHECK(world.problem() == "");
 }
 
 TEST_CASE("the broker takes back the lane of a held message and gives it again, and the message is held again") {
@@ -118,53 +124,115 @@ TEST_CASE("a message without an order is not held: it becomes a dead letter") {
   CHECK(t.events() == 0);
 }
 
-// Without `hold_parked`, the next message of the lane would show whether the handler works.
-TEST_CASE("no message passes one whose failures are undecided") {
-  for (const std::size_t lanes : {1U, 4U}) {
-    CAPTURE(lanes);
-    RunOptions options = holding();
-    options.max_in_flight = 50;
-    options.breaker = {.failures = 20, .pause = 5s, .max_pause = 5min};
-    HeldWorld t(options, lanes);
-    t.world.run_for(10min);
-    CHECK(t.world.parked.contains(HeldWorld::held));
-    CHECK(t.world.runs({0, 4}) == 0);
-    CHECK(t.world.acknowledged_in_all() == 3 + (lanes - 1) * per_lane);
-    t.world.fates.clear();
-    t.world.retry(HeldWorld::held);
-    t.world.run_for(5s);
-    t.check_all_acknowledged(lanes);
+TEST_CASE("the failures of a message with an order count at once, whatever the breaker knows") {
+  for (const Ordering order : {Ordering::lane, Ordering::key}) {
+    for (const std::size_t lanes : {1U, 6U, 30U}) {
+      CAPTURE(to_string(order));
+      CAPTURE(lanes);
+      RunOptions options = holding(order);
+      options.max_in_flight = 200;  // if lanes wait, the broker is asked for no others before they take half of it
+      options.breaker = {.failures = 20, .pause = 5s, .max_pause = 5min};
+      SchedulerWorld world(lanes, per_lane, options, 3, false, 1, attempts);
+      world.handler_works = false;
+      world.run_for(10min);
+      const std::size_t sequences = order == Ordering::lane ? lanes : 2 * lanes;
+      CHECK(world.parked.size() >= std::min<std::size_t>(sequences, 12));
+      CHECK(world.dead.empty());
+      world.handler_works = true;
+      for (int i = 0; i < 60; ++i) {
+        for (const SchedulerWorld::Id& id : std::set(world.parked)) world.retry(id);
+        world.run_for(1s);
+      }
+      CHECK(world.acknowledged_in_all() == lanes * per_lane);
+      CHECK(world.problem() == "");
+    }
   }
 }
 
-TEST_CASE("a held message does not count as one that could show whether the handler works") {
+TEST_CASE("as many bad messages as the breaker needs are parked, and the others run when they are discarded") {
   RunOptions options = holding();
   options.max_in_flight = 50;
-  options.breaker = {.failures = 20, .pause = 5s, .max_pause = 5min};
-  HeldWorld t(options, 2);
-  REQUIRE(t.world.parked.contains(HeldWorld::held));
-  SchedulerWorld world(2, per_lane, options, 3, false, 1, attempts);
-  world.parked.insert({0, 0});
-  world.fates[{1, 0}] = {Fate::fails};
-  world.run_for(20s);
-  CHECK(world.parked.contains({1, 0}));
-  CHECK(world.runs({1, 0}) == attempts);
+  options.breaker = {.failures = 3, .pause = 5s, .max_pause = 5min};
+  SchedulerWorld world(3, per_lane, options, 3, false, 1, attempts);
+  for (std::size_t lane = 0; lane < 3; ++lane) world.fates[{lane, 0}] = {Fate::fails};
+  world.run_for(1min);
+  CHECK(world.parked.size() == 3);
+  for (std::size_t lane = 0; lane < 3; ++lane) world.discard({lane, 0});
+  world.run_for(5s);
+  CHECK(world.acknowledged_in_all() == 3 * per_lane);
+  CHECK(world.problem() == "");
 }
 
-TEST_CASE("a lane whose first message is set aside is open again after the broker has taken it back") {
+TEST_CASE("without an order, the breaker protects the messages also with hold_parked") {
   RunOptions options = holding();
   options.max_in_flight = 50;
-  options.breaker = {.failures = 20, .pause = 5s, .max_pause = 5min};
-  SchedulerWorld world(2, per_lane, options, 1, false, 1, attempts);
-  world.endless.insert({1, 0});  // so long as it runs, nobody knows whether the handler works
-  world.fates[{0, 0}] = {Fate::fails, attempts};
-  world.run_for(30s);
-  CHECK(world.runs({0, 0}) == attempts);
-  CHECK(world.runs({0, 1}) == 0);
-  world.revoke(0);
-  world.run_for(30s);
+  options.breaker = {.failures = 10, .pause = 5s, .max_pause = 5min};
+  SchedulerWorld world(0, 40, options, 3, false, 1, attempts);
+  world.handler_works = false;
+  world.run_for(1h);
+  CHECK(world.dead.empty());
+  world.handler_works = true;
+  world.run_for(10min);
+  CHECK(world.acknowledged_in_all() == 40);
+  CHECK(world.problem() == "");
+}
+
+TEST_CASE("a handler that refuses a message for good makes no dead letter, if this could not be stored") {
+  SchedulerWorld world(1, per_lane, holding(), 3, false, 1, attempts);
+  world.fates[{0, 3}] = {Fate::rejected, 5};
+  world.run_for(1min);
+  CHECK(world.runs({0, 3}) == 6);
+  CHECK(world.dead.empty());
   CHECK(world.acknowledged(0) == per_lane);
   CHECK(world.problem() == "");
+}
+
+TEST_CASE("after the operator has let it run, a held message that fails again waits as after its first failure") {
+  RunOptions options = holding();
+  options.max_backoff = 1h;
+  HeldWorld t(options);
+  t.world.run_for(5h);
+  const int runs = t.world.runs(HeldWorld::held);
+  t.world.retry(HeldWorld::held);
+  for (int i = 0; i < 72'000 && t.world.runs(HeldWorld::held) == runs; ++i) t.world.run_for(100ms);
+  CHECK(t.world.runs(HeldWorld::held) > runs);
+  t.world.run_for(2s);
+  CHECK(t.world.runs(HeldWorld::held) == runs + attempts);
+}
+
+TEST_CASE("outages while a message is held are no failures of it, and it stays held") {
+  HeldWorld t;
+  for (int i = 0; i < 5; ++i) {
+    t.world.database_is_down = true;
+    t.world.run_for(10s);
+    t.world.database_is_down = false;
+    t.world.run_for(1min);
+  }
+  CHECK(t.events() == 1);
+  CHECK(t.world.proven_failures.empty());
+  t.world.fates.clear();
+  t.world.retry(HeldWorld::held);
+  t.world.run_for(10s);
+  t.check_all_acknowledged();
+}
+
+TEST_CASE("without a backoff, a held message is looked at ten times a second at most") {
+  RunOptions options = holding();
+  options.backoff = options.max_backoff = 0ms;
+  SchedulerWorld world(1, 1, options, 1, false, 1, attempts);
+  world.parked.insert({0, 0});
+  int looks = 0;
+  const SchedulerWorld::Time end = world.now + 1s;
+  while (world.now < end && looks < 100) {
+    if (world.begin_job()) {
+      ++looks;
+      (void)world.end_job();
+    } else if (!world.turn()) {
+      world.now += 10ms;
+    }
+  }
+  CHECK(looks <= 11);
+  CHECK(looks >= 9);
 }
 
 }  // namespace

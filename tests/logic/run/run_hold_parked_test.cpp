@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <stdexcept>
 #include <stop_token>
@@ -99,6 +100,27 @@ TEST_CASE("a parked message is held also after a restart, and its order is kept 
   CHECK(retry_failed(t.pool.acquire().session(), {.consumer = "order-service"}) == 1);
   (void)t.run_once(t.options);
   t.check_order_kept();
+}
+
+TEST_CASE("while a message is held, the listeners of the consumer get no event of a delivery for each look") {
+  HoldingRun t;
+  std::atomic<int> parked = 0;
+  RunOptions options = t.options;
+  std::stop_source stop;
+  options.stop = stop.get_token();
+  const std::jthread operator_thread([&] {
+    CHECK(eventually([&] { return t.held > 0; }));
+    std::this_thread::sleep_for(std::chrono::seconds(1));  // ten looks or so
+    stop.request_stop();
+  });
+  const auto count = on_event([&](const Event& event) {
+    if (event.type == EventType::parked) ++parked;
+  });
+  TxConsumer consumer(t.pool, "order-service", {.listeners = {count}, .max_attempts = 2});
+  MemorySource source(t.broker);
+  (void)run(
+      source, consumer, body_is_key, [&](soci::session& sql, Delivery& delivery) { t.handle(sql, delivery); }, options);
+  CHECK(parked <= 2);
 }
 
 TEST_CASE("the operator decides while run waits") {

@@ -174,7 +174,7 @@ void BrokerRun::observe(const RunEvent& event) {
       progress_.message("the consumer is not paused any more");
       break;
     case RunEventType::held:
-      report_problem(event, "parked; it keeps its place until 'txinbox failed retry' or 'txinbox failed discard'");
+      report_problem(event, "parked; it keeps its place until an operator decides ('txinbox failed list')");
       break;
   }
   progress_.draw(fmt::format("{} messages{}", grouped(settled_), lag_));

@@ -41,6 +41,10 @@ std::string broker_url(const ConsumeOptions& options) {
   if (!url.empty() && options.stop_on_error) {
     throw UsageError("--stop-on-error is for a file; it does not work with --from or TXINBOX_FROM");
   }
+  if (options.hold_parked && url.starts_with("amqp")) {
+    throw UsageError(
+        "--hold-parked needs a broker that keeps an order; RabbitMQ keeps none for a message that comes back");
+  }
   if (!url.empty()) return url;
   const auto needs_broker = [](bool is_given, const char* name) {
     if (is_given) throw UsageError(std::string(name) + " needs --from: it is for messages of a broker");
