@@ -112,7 +112,8 @@ class Reader {
   }
 
   void cannot_read_pauses() {
-    add(Severity::warning, "pauses", "this user cannot read txinbox_pause, so its `run` does not obey `txinbox pause`",
+    add(Severity::warning, "pauses",
+        "this user cannot read txinbox_pause; if a service has this user, its `run` does not obey `txinbox pause`",
         "grant it SELECT on txinbox_pause (docs/operations/migrations.md)");
   }
 
@@ -231,7 +232,8 @@ std::vector<Finding> inbox_findings(const backend::NativeConnection& sql, const 
     try {
       read();
     } catch (const DatabaseError&) {
-      if (Failure::current().is_fatal_to_session()) throw;
+      const Failure failure = Failure::current();
+      if (failure.is_fatal_to_session() || failure.is_transient()) throw;
       cannot_read();
     }
   };
