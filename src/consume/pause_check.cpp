@@ -46,6 +46,7 @@ bool PauseCheck::is_paused(SessionProvider& source, const std::string& consumer,
     const Failure failure = Failure::current();
     if (!failure.is_of_database() || failure.is_transient()) throw;
     has_table_ = false;
+    if (failure.is_of_environment()) throw;  // a full disk does not say whether the consumer is paused
   }
   next_ = Clock::now() + (has_table_ ? 1s : 60s);
   return is_paused_;

@@ -21,7 +21,8 @@ namespace detail {
 /// @threads any; while one thread asks, the others wait for its answer.
 class PauseCheck {
  public:
-  /// Errors: those of `SessionProvider::borrow`, and transient errors of the database. The next call asks again.
+  /// Errors: those of `SessionProvider::borrow`, and errors of the database that are transient or of the environment.
+  /// The next call asks again.
   bool is_paused(SessionProvider& source, const std::string& consumer, const std::stop_token& stop);
 
  private:
