@@ -80,6 +80,9 @@ class ConnectionRef {
  private:
   friend struct detail::ConnectionAccess;
 
+  explicit ConnectionRef(std::shared_ptr<const backend::NativeConnection> connection) noexcept
+      : connection_(std::move(connection)) {}
+
   std::shared_ptr<const backend::NativeConnection> connection_;
 };
 

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <utility>
+
 #include <txinbox/connection_ref.hpp>
 #include <txinbox/version.hpp>
 
@@ -12,6 +14,7 @@ namespace detail {
 /// The connection that a `ConnectionRef` refers to.
 struct ConnectionAccess {
   static const backend::ConnectionPtr& of(const ConnectionRef& connection) noexcept { return connection.connection_; }
+  static ConnectionRef make(backend::ConnectionPtr connection) noexcept { return ConnectionRef(std::move(connection)); }
 };
 
 }  // namespace detail

@@ -40,6 +40,7 @@ constexpr auto faults = std::to_array<std::pair<std::string_view, Remove>>({
     {"lost-confirmations", [](Plan& plan) { plan.receiver.lose_confirmation = 0; }},
     {"slow-calls", [](Plan& plan) { plan.receiver.be_slow = 0; }},
     {"switches", [](Plan& plan) { plan.switch_rate = 0; }},
+    {"holds", [](Plan& plan) { plan.holds_parked = false; }},
 });
 
 constexpr auto names = [] {
@@ -138,6 +139,7 @@ Plan Plan::of(std::uint64_t seed) {
                    .postpone = rate(0.5),
                    .lose_confirmation = rate(0.2),
                    .be_slow = rate(0.05)};
+  plan.holds_parked = is() && plan.consumers > 0 && plan.max_attempts > 0 && plan.broker_kind != BrokerKind::queue;
   return plan;
 }
 
@@ -159,6 +161,7 @@ std::string Plan::text() const {
   add(max_in_flight > 0, fmt::format("max_in_flight {}", max_in_flight));
   add(max_waiting > 0, fmt::format("max_waiting {}", max_waiting));
   add(max_attempts > 0, fmt::format("max_attempts {}, breaker {}", max_attempts, breaker));
+  add(holds_parked, "hold_parked");
   add(orders_by_key, "order by key");
   add(broker_kind == BrokerKind::fifo, "lanes that cannot be read again");
   add(broker_kind == BrokerKind::queue, "a queue");

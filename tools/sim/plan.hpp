@@ -62,6 +62,9 @@ struct Plan {
   bool has_recent_keys = false;
   bool answers_under_lease = false;  ///< The HTTP services.
 
+  /// `RunOptions::hold_parked` of the consumers in transactions. An operator decides about their parked messages.
+  bool holds_parked = false;
+
   SimTime faults_end{0};  ///< After this time, nothing goes wrong any more.
   double switch_rate = 0;
   double special_rate = 0;    ///< How many handlers do not just succeed.

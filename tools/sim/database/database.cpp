@@ -3,6 +3,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "backend/connection_access.hpp"
 #include "backend/registry.hpp"
 #include "sim/database/dialect.hpp"
 #include "sim/database/session.hpp"
@@ -40,17 +41,7 @@ class SimConnector final : public detail::Connector {
  public:
   explicit SimConnector(const SimDatabase& database) : database_(database) {}
 
-  ConnectionPtr connect() const override {
-    auto& threads = *Threads::instance();
-    threads.kill_point();
-    Server& server = database_.server();
-    threads.sleep_for(std::chrono::milliseconds(1));
-    if (!server.is_up()) {
-      throw SimulatedError(server.personality(), server.personality().error.cannot_connect, "server that is away");
-    }
-    return std::make_shared<SimConnection>(database_,
-                                           std::make_unique<ServerSession>(server, threads.current_process_ptr()));
-  }
+  ConnectionPtr connect() const override { return database_.connect(); }
   std::optional<std::string> refusal(const std::string&) const override { return std::nullopt; }
 
  private:
@@ -65,6 +56,19 @@ Pool SimDatabase::open_pool(PoolOptions options) const {
   detail::check(options);
   return detail::PoolAccess::make(detail::PoolState::open(std::make_unique<SimConnector>(*this), std::move(options)));
 }
+
+ConnectionPtr SimDatabase::connect() const {
+  auto& threads = *Threads::instance();
+  threads.kill_point();
+  threads.sleep_for(std::chrono::milliseconds(1));
+  if (!server_.is_up()) {
+    throw SimulatedError(server_.personality(), server_.personality().error.cannot_connect, "server that is away");
+  }
+  return std::make_shared<SimConnection>(*this,
+                                         std::make_unique<ServerSession>(server_, threads.current_process_ptr()));
+}
+
+ConnectionRef SimDatabase::connect_caller() const { return detail::ConnectionAccess::make(connect()); }
 
 std::unique_ptr<Session> SimDatabase::attach(ConnectionPtr connection, Ownership) const {
   return make_sim_session(server_.personality(), std::move(connection));

@@ -7,6 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include <txinbox/connection_ref.hpp>
+
 #include "backend/database.hpp"
 #include "pool/pool_state.hpp"
 #include "sim/database/server.hpp"
@@ -22,6 +24,14 @@ class SimDatabase final : public backend::Database {
 
   /// Opens a pool of the process that has the turn.
   Pool open_pool(PoolOptions) const;
+
+  /// Opens a connection of the process that has the turn.
+  ///
+  /// Errors: `SimulatedError` if the server is away.
+  backend::ConnectionPtr connect() const;
+
+  /// The same, for the functions of operators.
+  ConnectionRef connect_caller() const;
 
   std::string_view name() const noexcept override { return sqlite3_.name(); }
   backend::ErrorMeaning meaning_of(const std::string& code) const noexcept override {

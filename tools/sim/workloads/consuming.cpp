@@ -15,13 +15,17 @@ namespace txinbox::sim {
 using namespace std::chrono_literals;
 
 Consuming::Consuming(World& world, Publishing* publishing)
-    : Workload(world), publishing_(publishing), feed_(world, "key", world.plan.messages) {
+    : Workload(world),
+      publishing_(publishing),
+      feed_(world, "key", world.plan.messages),
+      operator_(world, "svc", [this](const std::string& key) { return is_held(sent_.at(key)); }) {
   feed_.broker().on_end = [this](const BrokerMessage& message, const DeadLetter* letter) { end_of(message, letter); };
 }
 
 std::vector<std::string> Consuming::services() const {
   std::vector<std::string> names;
   add_names(names, "consumer", world_.plan.consumers);
+  if (world_.plan.holds_parked) names.emplace_back("operator");
   return names;
 }
 
@@ -33,8 +37,8 @@ bool Consuming::add(const Placed& placed) {
   const Plan& plan = world_.plan;
   Sent& sent = sent_[placed.key];
   sent.act = draw_act(placed.lane);
-  const bool has_order = plan.broker_kind != BrokerKind::queue && (!plan.orders_by_key || placed.record_key);
-  if (has_order && !placed.is_sent_again) {
+  sent.has_order = plan.broker_kind != BrokerKind::queue && (!plan.orders_by_key || placed.record_key);
+  if (sent.has_order && !placed.is_sent_again) {
     sent.sequence = fmt::format("lane{}{}", placed.lane, placed.record_key.value_or(""));
     sent.position = positions_[sent.sequence]++;
   }
@@ -52,15 +56,19 @@ Consuming::Act Consuming::draw_act(std::size_t lane) const {
   const bool goes_on = plan.handlers != HandlerKind::one && plan.batch > 1 && !is_refused;
   const bool leaves = act == Act::rolls_back || act == Act::commits;
   // Without a limit for attempts, a message that always fails would never end. With a breaker, it ends only if others
-  // are consumed. A torn one is a dead letter at once.
-  const bool parks = plan.max_attempts > 0 && plan.breaker == 0;
+  // are consumed. With an operator it is repaired when the faults end. A torn one is a dead letter at once.
+  const bool parks = plan.max_attempts > 0 && (plan.breaker == 0 || plan.holds_parked);
   const bool ends = parks || act < Act::fails || (act == Act::commits && !is_refused && !goes_on);
   if (!ends) return Act::fails_at_first;
   if (act == Act::refuses && plan.handlers != HandlerKind::one) return Act::succeeds;  // a set handler must not refuse
   return leaves && goes_on ? Act::fails : act;
 }
 
-void Consuming::serve(std::size_t, const std::stop_token& stop) {
+void Consuming::serve(std::size_t service, const std::stop_token& stop) {
+  return service < world_.plan.consumers ? consume(stop) : operator_.work(stop);
+}
+
+void Consuming::consume(const std::stop_token& stop) {
   const Plan& plan = world_.plan;
   Pool pool = world_.open_pool(plan.workers + 1);
   ConsumerOptions consumer_options{.stop = stop, .max_attempts = plan.max_attempts, .count_starts = plan.counts_starts};
@@ -71,6 +79,7 @@ void Consuming::serve(std::size_t, const std::stop_token& stop) {
   RunOptions options{.batch = plan.batch,
                      .workers = plan.workers,
                      .order = plan.orders_by_key ? Ordering::key : Ordering::lane,
+                     .hold_parked = plan.holds_parked,
                      .max_in_flight = plan.max_in_flight,
                      .max_backoff = 2s,
                      .breaker = breaker_of(plan),
@@ -111,15 +120,26 @@ void Consuming::note_refusal(const RunEvent& event) {
   sent_.at(std::string(event.business_key)).was_refused = true;
 }
 
+/// What the handler does this time.
+Consuming::Act Consuming::act_now(const std::string& key, Sent& sent) const {
+  if (sent.act < Act::fails) return sent.act;
+  const bool is_repaired_at_end = world_.is_quiet && world_.plan.holds_parked && world_.plan.breaker > 0;
+  if (is_repaired_at_end || operator_.decision(key).is_repaired) sent.is_repaired = true;
+  return sent.is_repaired ? Act::succeeds : sent.act;
+}
+
 void Consuming::handle(::sqlite3* connection, Delivery& delivery) {
   const std::string key = delivery.message().business_key;
   Sent& sent = sent_.at(key);
   ++sent.runs;
   const std::string& name = threads().current_process().name();
   world_.story.tell(key, "{} runs {} for the {}. time", name, key, sent.runs);
+  if (operator_.decision(key).is_discard_done && !world_.had_failover)
+    world_.story.wrong(key, "runs although it is discarded");
+  const Act act = act_now(key, sent);
   const auto run = [&](const std::string& sql) { ServerSession::of(connection).execute(sql); };
   const std::string effect = World::insert_effect(key);
-  if (sent.act == Act::goes_back) {
+  if (act == Act::goes_back) {
     run("SAVEPOINT of_handler");
     run(effect);
     run("ROLLBACK TO of_handler");
@@ -129,7 +149,7 @@ void Consuming::handle(::sqlite3* connection, Delivery& delivery) {
   const Transaction* const transaction = ServerSession::of(connection).transaction();
   if (transaction != nullptr) ran_in_[transaction->name].push_back(key);
   if (publishing_ != nullptr) publishing_->add(connection, key, sent.sequence, sent.position);
-  switch (sent.act) {
+  switch (act) {
     case Act::is_slow:
       return threads().sleep_for(2s);
     case Act::fails:
@@ -207,22 +227,37 @@ void Consuming::end_of(const BrokerMessage& message, const DeadLetter* letter) {
   if (letter != nullptr) {
     story.tell(key, "the broker has the dead letter of {}: {} ({})", message.id, letter->reason, letter->error_class);
     sent.is_dead_letter = true;
+    if (is_held(sent)) story.wrong(key, "is a dead letter, although it must wait for the operator");
     if (!may_be_dead_letter(key, sent)) story.wrong(key, "is a dead letter although its handler succeeds");
     if (effects > (sent.may_be_torn() ? 1 : 0)) story.wrong(key, "is a dead letter with {} effects", effects);
     return;
   }
   story.tell(key, "{} is acknowledged", message.id);
   if (sent.is_dead_letter) return;
-  if (!sent.may_be_acknowledged()) story.wrong(key, "is acknowledged although its handler cannot succeed");
-  if (effects != sent.right_effects() && !world_.lost.contains(key))
+  if (!sent.may_be_acknowledged() && !operator_.decision(key).is_discarded) {
+    story.wrong(key, "is acknowledged although its handler cannot succeed");
+  }
+  if (!has_right_effects(key, sent, effects) && !world_.lost.contains(key)) {
     story.wrong(key, "is acknowledged with {} effects", effects);
+  }
+}
+
+/// Whether `run` waits for the operator if the message is parked.
+bool Consuming::is_held(const Sent& sent) const noexcept { return world_.plan.holds_parked && sent.has_order; }
+
+/// Whether a message that is acknowledged may have so many effects.
+bool Consuming::has_right_effects(const std::string& key, const Sent& sent, std::size_t effects) const {
+  if (!operator_.decision(key).is_discarded) return effects == sent.right_effects();
+  // A failover can undo the decision, and perhaps that the message was parked.
+  const bool may_have_run = world_.had_failover && sent.may_be_acknowledged();
+  return effects == 0 || (effects == 1 && (sent.may_be_torn() || may_have_run));
 }
 
 void Consuming::check_end() {
   for (const auto& [key, sent] : sent_) {
     const std::size_t effects = world_.effects_of(key);
     const bool is_right = sent.is_dead_letter ? effects == 0 || (sent.may_be_torn() && effects == 1)
-                                              : effects == sent.right_effects() ||
+                                              : has_right_effects(key, sent, effects) ||
                                                     (world_.lost.contains(key) && effects < sent.right_effects());
     if (!is_right) world_.story.wrong(key, "has {} effects at the end", effects);
   }

@@ -15,6 +15,7 @@
 
 #include "sim/workload.hpp"
 #include "sim/workloads/feed.hpp"
+#include "sim/workloads/operator.hpp"
 #include "sim/workloads/publishing.hpp"
 
 namespace txinbox::sim {
@@ -50,8 +51,12 @@ class Consuming final : public Workload {
     Act act;
     std::string sequence = {};  ///< The messages whose order must be kept. Empty: the message has no order.
     std::size_t position = 0;   ///< In the sequence.
+    bool has_order = false;
     int runs = 0;
     bool is_dead_letter = false;
+
+    /// Its handler succeeds now, although it failed always before.
+    bool is_repaired = false;
 
     /// The handler of another message of its batch has committed its claim, and perhaps its effect.
     bool is_hurt = false;
@@ -67,23 +72,28 @@ class Consuming final : public Workload {
 
     /// How many effects it has when it is acknowledged.
     std::size_t right_effects() const noexcept { return act == Act::refuses ? 0 : 1; }
-    bool may_be_acknowledged() const noexcept { return act < Act::fails || act == Act::swallows; }
+    bool may_be_acknowledged() const noexcept { return act < Act::fails || act == Act::swallows || is_repaired; }
     bool may_be_torn() const noexcept { return act == Act::commits || is_hurt; }
   };
 
+  void consume(const std::stop_token&);
   bool add(const Placed&);
   Act draw_act(std::size_t lane) const;
   void note_refusal(const RunEvent&);
   void handle(::sqlite3*, Delivery&);
+  Act act_now(const std::string& key, Sent&) const;
   void end_of(const BrokerMessage&, const DeadLetter*);
   void hurt_batch_of(::sqlite3*);
   bool has_abandoned_claim(const std::string& key) const;
   bool may_be_dead_letter(const std::string& key, const Sent&) const;
+  bool is_held(const Sent&) const noexcept;
+  bool has_right_effects(const std::string& key, const Sent&, std::size_t effects) const;
   void check_order();
 
   Publishing* const publishing_;
   Feed feed_;
   std::map<std::string, Sent> sent_;
+  Operator operator_;
   std::map<std::uint64_t, std::vector<std::string>> ran_in_;  ///< The keys whose handlers have run in a transaction.
 
   /// The services whose handlers have committed claims, by the claims' tokens.

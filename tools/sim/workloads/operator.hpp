@@ -1,0 +1,48 @@
+#pragma once
+
+// The operator of the consumers: a process that uses the library's functions for operators.
+
+#include <functional>
+#include <map>
+#include <stop_token>
+#include <string>
+
+#include <txinbox/connection_ref.hpp>
+
+#include "sim/workload.hpp"
+
+namespace txinbox::sim {
+
+/// What the operator does about a message that is parked or torn.
+struct Decision {
+  bool discards = false;  ///< Otherwise the message runs again if it is parked. A torn one is always discarded.
+  SimTime due{0};         ///< 0: the message is not parked now.
+
+  /// These are set before the operator tells the database, because the answer can be lost.
+  bool is_repaired = false;   ///< Its handler succeeds from now on.
+  bool is_discarded = false;  ///< The message may be discarded.
+
+  bool is_discard_done = false;  ///< The database has answered that the message is discarded.
+};
+
+class Operator {
+ public:
+  /// `is_held` says whether `run` waits for a decision about the message, if it is parked.
+  Operator(World&, std::string consumer, std::function<bool(const std::string& key)> is_held);
+
+  /// Does the work of `main`.
+  void work(const std::stop_token&);
+
+  const Decision& decision(const std::string& key) const;
+
+ private:
+  void decide();
+  void decide(const ConnectionRef&, const std::string& key, bool is_torn, Decision&);
+
+  World& world_;
+  const std::string consumer_;
+  const std::function<bool(const std::string&)> is_held_;
+  std::map<std::string, Decision> decisions_;
+};
+
+}  // namespace txinbox::sim
