@@ -41,6 +41,7 @@ constexpr auto faults = std::to_array<std::pair<std::string_view, Remove>>({
     {"slow-calls", [](Plan& plan) { plan.receiver.be_slow = 0; }},
     {"switches", [](Plan& plan) { plan.switch_rate = 0; }},
     {"holds", [](Plan& plan) { plan.holds_parked = false; }},
+    {"pauses", [](Plan& plan) { plan.pause_every = {}; }},
 });
 
 constexpr auto names = [] {
@@ -140,6 +141,7 @@ Plan Plan::of(std::uint64_t seed) {
                    .lose_confirmation = rate(0.2),
                    .be_slow = rate(0.05)};
   plan.holds_parked = is() && plan.consumers > 0 && plan.max_attempts > 0 && plan.broker_kind != BrokerKind::queue;
+  plan.pause_every = every(5s);
   return plan;
 }
 

@@ -79,6 +79,7 @@ struct Plan {
   SimTime backup_every{0};    ///< Between two times that a backup is restored.
   SimTime jump_every{0};      ///< Of the database's clock.
   SimTime move_every{0};      ///< Of a lane, to another member.
+  SimTime pause_every{0};     ///< Of the consumers in transactions, by an operator.
   DatabaseFaults database = {};
   BrokerFaults broker = {};
   ReceiverFaults receiver = {};
@@ -86,6 +87,8 @@ struct Plan {
   /// Each seed has its own set of faults and rates (swarm testing: Groce et al., ISSTA 2012). Half of the worlds lack
   /// each kind of fault, so that no kind hides another one.
   static Plan of(std::uint64_t seed);
+
+  bool has_operator() const noexcept { return consumers > 0 && (holds_parked || pause_every > SimTime(0)); }
 
   /// Takes a kind of fault away. Returns false if there is no kind of this name.
   bool remove_fault(std::string_view name);

@@ -25,7 +25,7 @@ Consuming::Consuming(World& world, Publishing* publishing)
 std::vector<std::string> Consuming::services() const {
   std::vector<std::string> names;
   add_names(names, "consumer", world_.plan.consumers);
-  if (world_.plan.holds_parked) names.emplace_back("operator");
+  if (world_.plan.has_operator()) names.emplace_back("operator");
   return names;
 }
 
@@ -74,6 +74,7 @@ void Consuming::consume(const std::stop_token& stop) {
   ConsumerOptions consumer_options{.stop = stop, .max_attempts = plan.max_attempts, .count_starts = plan.counts_starts};
   if (plan.waits_for_claims) consumer_options.claim_wait = 100ms;
   if (plan.has_recent_keys) consumer_options.recent_keys = {.capacity = 50, .max_age = 5s};
+  if (plan.pause_every > 0s) consumer_options.listeners.push_back(operator_.listener());
   TxConsumer consumer(pool, "svc", std::move(consumer_options));
   const std::unique_ptr<SimSource> source = feed_.broker().connect();
   RunOptions options{.batch = plan.batch,

@@ -1,13 +1,16 @@
 #pragma once
 
-// The operator of the consumers: a process that uses the library's functions for operators.
+// The operator of the consumers: a process that pauses them, and that decides about messages that are parked.
 
 #include <functional>
 #include <map>
+#include <memory>
+#include <optional>
 #include <stop_token>
 #include <string>
 
 #include <txinbox/connection_ref.hpp>
+#include <txinbox/listener.hpp>
 
 #include "sim/workload.hpp"
 
@@ -35,7 +38,15 @@ class Operator {
 
   const Decision& decision(const std::string& key) const;
 
+  /// Tells the story if a consumer with this listener begins a message although it has been paused for long.
+  std::shared_ptr<Listener> listener();
+
  private:
+  void work_once();
+  void pause();
+  void resume();
+  bool is_paused();
+  void check_begin(const std::string& key);
   void decide();
   void decide(const ConnectionRef&, const std::string& key, bool is_torn, Decision&);
 
@@ -43,6 +54,8 @@ class Operator {
   const std::string consumer_;
   const std::function<bool(const std::string&)> is_held_;
   std::map<std::string, Decision> decisions_;
+  std::optional<SimTime> paused_since_;  ///< The database has answered. None for a pause that ends by itself.
+  SimTime resume_at_{0};
 };
 
 }  // namespace txinbox::sim
