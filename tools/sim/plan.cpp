@@ -42,6 +42,7 @@ constexpr auto faults = std::to_array<std::pair<std::string_view, Remove>>({
     {"switches", [](Plan& plan) { plan.switch_rate = 0; }},
     {"holds", [](Plan& plan) { plan.holds_parked = false; }},
     {"pauses", [](Plan& plan) { plan.pause_every = {}; }},
+    {"erasures", [](Plan& plan) { plan.erase_every = {}; }},
 });
 
 constexpr auto names = [] {
@@ -142,6 +143,7 @@ Plan Plan::of(std::uint64_t seed) {
                    .be_slow = rate(0.05)};
   plan.holds_parked = is() && plan.consumers > 0 && plan.max_attempts > 0 && plan.broker_kind != BrokerKind::queue;
   plan.pause_every = every(5s);
+  plan.erase_every = every(1s);
   return plan;
 }
 

@@ -80,6 +80,7 @@ struct Plan {
   SimTime jump_every{0};      ///< Of the database's clock.
   SimTime move_every{0};      ///< Of a lane, to another member.
   SimTime pause_every{0};     ///< Of the consumers in transactions, by an operator.
+  SimTime erase_every{0};     ///< Between two erasures of some of their messages.
   DatabaseFaults database = {};
   BrokerFaults broker = {};
   ReceiverFaults receiver = {};

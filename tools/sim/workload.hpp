@@ -76,11 +76,14 @@ inline SimTime due_time(const World& world, std::size_t number, std::size_t coun
 /// The time between two calls of `Workload::step`.
 inline constexpr SimTime step_time = std::chrono::milliseconds(20);
 
-/// Whether something that happens once in this mean time happens in this step. 0: never.
-inline bool happens_in_step(SimTime every) {
+/// Whether something that happens once in the mean time `every` happens within `time`. 0: never.
+inline bool happens_within(SimTime time, SimTime every) {
   return every > SimTime(0) &&
-         Threads::instance()->happens(static_cast<double>(step_time.count()) / static_cast<double>(every.count()));
+         Threads::instance()->happens(static_cast<double>(time.count()) / static_cast<double>(every.count()));
 }
+
+/// Whether it happens in this step.
+inline bool happens_in_step(SimTime every) { return happens_within(step_time, every); }
 
 /// One kind of work. A world has some of them, which share its database.
 class Workload {

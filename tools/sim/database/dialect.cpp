@@ -41,6 +41,9 @@ class SimDialect final : public backend::Dialect {
   std::string time(std::string_view exact) const override { return sqlite3_->time(exact); }
 
   std::string unless_exists(std::string_view /*key*/) const override { return std::string(ignore_mark); }
+  std::string update_existing(std::string_view /*key*/, std::span<const std::string_view> /*columns*/) const override {
+    return std::string(replace_mark);
+  }
   std::string replace_existing(std::string_view /*key*/, std::string_view /*number*/,
                                std::span<const std::string_view> /*columns*/) const override {
     return std::string(replace_mark);

@@ -18,7 +18,8 @@ Consuming::Consuming(World& world, Publishing* publishing)
     : Workload(world),
       publishing_(publishing),
       feed_(world, "key", world.plan.messages),
-      operator_(world, "svc", [this](const std::string& key) { return is_held(sent_.at(key)); }) {
+      operator_(world, "svc", [this](const std::string& key) { return is_held(sent_.at(key)); }),
+      eraser_(world, "svc") {
   feed_.broker().on_end = [this](const BrokerMessage& message, const DeadLetter* letter) { end_of(message, letter); };
 }
 
@@ -26,11 +27,18 @@ std::vector<std::string> Consuming::services() const {
   std::vector<std::string> names;
   add_names(names, "consumer", world_.plan.consumers);
   if (world_.plan.has_operator()) names.emplace_back("operator");
+  if (world_.plan.erase_every > 0s) names.emplace_back("eraser");
   return names;
 }
 
 void Consuming::step() {
   feed_.step([this](const Placed& placed) { return add(placed); });
+  for (const std::string& key : eraser_.take_due()) feed_.send_again(key);
+}
+
+std::optional<Waiting> Consuming::waiting(bool stuck) {
+  if (eraser_.has_more()) return Waiting{"", "messages that are sent again after their erasure"};
+  return feed_.waiting(stuck);
 }
 
 bool Consuming::add(const Placed& placed) {
@@ -65,7 +73,9 @@ Consuming::Act Consuming::draw_act(std::size_t lane) const {
 }
 
 void Consuming::serve(std::size_t service, const std::stop_token& stop) {
-  return service < world_.plan.consumers ? consume(stop) : operator_.work(stop);
+  const Plan& plan = world_.plan;
+  if (service < plan.consumers) return consume(stop);
+  return plan.has_operator() && service == plan.consumers ? operator_.work(stop) : eraser_.work(stop);
 }
 
 void Consuming::consume(const std::stop_token& stop) {
@@ -137,6 +147,7 @@ void Consuming::handle(::sqlite3* connection, Delivery& delivery) {
   world_.story.tell(key, "{} runs {} for the {}. time", name, key, sent.runs);
   if (operator_.decision(key).is_discard_done && !world_.had_failover)
     world_.story.wrong(key, "runs although it is discarded");
+  eraser_.check_begin(key);
   const Act act = act_now(key, sent);
   const auto run = [&](const std::string& sql) { ServerSession::of(connection).execute(sql); };
   const std::string effect = World::insert_effect(key);

@@ -14,6 +14,7 @@
 #include <txinbox/delivery.hpp>
 
 #include "sim/workload.hpp"
+#include "sim/workloads/eraser.hpp"
 #include "sim/workloads/feed.hpp"
 #include "sim/workloads/operator.hpp"
 #include "sim/workloads/publishing.hpp"
@@ -28,7 +29,7 @@ class Consuming final : public Workload {
   std::vector<std::string> services() const override;
   void serve(std::size_t service, const std::stop_token&) override;
   void step() override;
-  std::optional<Waiting> waiting(bool stuck) override { return feed_.waiting(stuck); }
+  std::optional<Waiting> waiting(bool stuck) override;
   void check_end() override;
   std::uint64_t deliveries() const noexcept override { return feed_.broker().deliveries(); }
 
@@ -94,6 +95,7 @@ class Consuming final : public Workload {
   Feed feed_;
   std::map<std::string, Sent> sent_;
   Operator operator_;
+  Eraser eraser_;
   std::map<std::uint64_t, std::vector<std::string>> ran_in_;  ///< The keys whose handlers have run in a transaction.
 
   /// The services whose handlers have committed claims, by the claims' tokens.

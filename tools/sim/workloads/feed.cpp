@@ -32,6 +32,7 @@ void Feed::send(const std::function<bool(const Placed&)>& add) {
                 .is_sent_again = threads().happens(world_.plan.resend_rate)};
   if (world_.plan.orders_by_key && threads().any_of(5) > 0)
     placed.record_key = fmt::format("record{}", threads().any_of(10));
+  if (placed.record_key) record_keys_[placed.key] = *placed.record_key;
   const bool is_stuck = add(placed);
   if (is_stuck) stuck_.insert(placed.key);
   const auto publish = [&](std::size_t lane, const std::string& id) {
@@ -40,6 +41,13 @@ void Feed::send(const std::function<bool(const Placed&)>& add) {
   };
   publish(placed.lane, fmt::format("id{}", number));
   if (placed.is_sent_again) publish(threads().any_of(world_.plan.lanes), fmt::format("id{}-again", number));
+}
+
+void Feed::send_again(const std::string& key) {
+  const auto found = record_keys_.find(key);
+  const auto record_key = found == record_keys_.end() ? std::nullopt : std::optional(found->second);
+  broker_->publish(threads().any_of(world_.plan.lanes),
+                   {.id = fmt::format("{}-later{}", key, sent_again_++), .body = key, .key = record_key});
 }
 
 std::optional<Waiting> Feed::waiting(bool stuck) const {

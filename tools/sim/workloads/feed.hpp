@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstddef>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -43,6 +44,9 @@ class Feed {
   /// whether the message is stuck until the world is healed.
   void step(const std::function<bool(const Placed&)>& add);
 
+  /// Sends another copy of a message, which is not stuck, to any lane.
+  void send_again(const std::string& key);
+
   /// Whether a message of the lane may be stuck. Other lanes must go on.
   static bool may_be_stuck(std::size_t lane) noexcept { return lane % 2 == 0; }
 
@@ -57,6 +61,8 @@ class Feed {
   const std::size_t messages_;
   const std::unique_ptr<Broker> broker_;
   std::size_t sent_ = 0;
+  std::size_t sent_again_ = 0;  ///< By `send_again`.
+  std::map<std::string, std::string> record_keys_;
   std::set<std::size_t> stuck_lanes_;
   std::set<std::string> stuck_;
 };

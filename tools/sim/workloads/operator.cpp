@@ -26,10 +26,6 @@ constexpr SimTime time_between_looks = 1s;
 /// failures before it begins a message, and the database can be away meanwhile.
 constexpr SimTime longest_unnoticed = 20s;
 
-double rate_of_pauses(SimTime every) {
-  return every == 0s ? 0 : std::chrono::duration<double>(time_between_looks) / std::chrono::duration<double>(every);
-}
-
 /// How long the operator needs for a decision.
 SimTime time_to_decide() { return 2s + std::chrono::milliseconds(threads().any_of(8000)); }
 
@@ -52,7 +48,7 @@ void Operator::work_once() {
   if (world_.plan.holds_parked) decide();
   if (is_paused()) {
     if (world_.is_quiet || threads().now() >= resume_at_) resume();
-  } else if (!world_.is_quiet && threads().happens(rate_of_pauses(world_.plan.pause_every))) {
+  } else if (!world_.is_quiet && happens_within(time_between_looks, world_.plan.pause_every)) {
     pause();
   }
 }
