@@ -148,6 +148,7 @@ void Consuming::handle(::sqlite3* connection, Delivery& delivery) {
   if (operator_.decision(key).is_discard_done && !world_.had_failover)
     world_.story.wrong(key, "runs although it is discarded");
   eraser_.check_begin(key);
+  check_held(key, sent);
   const Act act = act_now(key, sent);
   const auto run = [&](const std::string& sql) { ServerSession::of(connection).execute(sql); };
   const std::string effect = World::insert_effect(key);
@@ -256,6 +257,17 @@ void Consuming::end_of(const BrokerMessage& message, const DeadLetter* letter) {
 
 /// Whether `run` waits for the operator if the message is parked.
 bool Consuming::is_held(const Sent& sent) const noexcept { return world_.plan.holds_parked && sent.has_order; }
+
+/// The handler of the message begins. No earlier message of its sequence is parked.
+void Consuming::check_held(const std::string& key, const Sent& sent) {
+  if (sent.sequence.empty() || world_.had_failover) return;  // a failover can undo that the operator has discarded it
+  for (const std::string& each : operator_.parked()) {
+    const Sent& parked = sent_.at(each);
+    if (parked.sequence == sent.sequence && parked.position < sent.position) {
+      world_.story.wrong(key, "runs although {}, which comes before it in its lane, is parked", each);
+    }
+  }
+}
 
 /// Whether a message that is acknowledged may have so many effects.
 bool Consuming::has_right_effects(const std::string& key, const Sent& sent, std::size_t effects) const {

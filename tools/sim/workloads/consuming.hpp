@@ -88,6 +88,7 @@ class Consuming final : public Workload {
   bool has_abandoned_claim(const std::string& key) const;
   bool may_be_dead_letter(const std::string& key, const Sent&) const;
   bool is_held(const Sent&) const noexcept;
+  void check_held(const std::string& key, const Sent&);
   bool has_right_effects(const std::string& key, const Sent&, std::size_t effects) const;
   void check_order();
 

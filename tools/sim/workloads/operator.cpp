@@ -108,6 +108,19 @@ const Decision& Operator::decision(const std::string& key) const {
   return found == decisions_.end() ? none : found->second;
 }
 
+std::vector<std::string> Operator::parked() const {
+  std::vector<std::string> keys;
+  for (const auto& [key, decision] : decisions_) {
+    if (decision.due == 0s) continue;
+    const auto rows = world_.server.query(
+        fmt::format("SELECT 1 FROM txinbox_consumed_message WHERE consumer = '{}' AND business_key = '{}' AND state = "
+                    "'parked'",
+                    consumer_, key));
+    if (!rows.empty()) keys.push_back(key);
+  }
+  return keys;
+}
+
 /// The operator looks for messages that are held, and decides about those that are due.
 void Operator::decide() {
   std::map<std::string, bool> due;

@@ -8,6 +8,7 @@
 #include <optional>
 #include <stop_token>
 #include <string>
+#include <vector>
 
 #include <txinbox/connection_ref.hpp>
 #include <txinbox/listener.hpp>
@@ -37,6 +38,9 @@ class Operator {
   void work(const std::stop_token&);
 
   const Decision& decision(const std::string& key) const;
+
+  /// The messages that are parked now, and that the operator has seen.
+  std::vector<std::string> parked() const;
 
   /// Tells the story if a consumer with this listener begins a message although it has been paused for long.
   std::shared_ptr<Listener> listener();
