@@ -65,7 +65,7 @@ TEST_CASE("doctor notes a consumer that is paused, and who has paused it") {
 TEST_CASE("doctor does not read pauses while the migration of their table is pending") {
   const TestDatabase db;
   db.run("drop table txinbox_pause");
-  db.run("delete from txinbox_schema where version = 3");
+  db.run("delete from txinbox_schema where version >= 3");
   const auto found = findings(db);
   REQUIRE(found.size() == 1);
   CHECK(found.front().subject == "txinbox_schema");
