@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -77,6 +78,27 @@ struct FailedFilter {
 /// @errors      `Error` invalid_key, invalid_argument for `after`, transaction_open, and what `verify` throws; a
 ///              database error as it was.
 std::vector<FailedMessage> list_failed(ConnectionRef connection, const FailedFilter& filter = {});
+
+/// Failed messages of one consumer, in one state, whose last failure has one class.
+struct FailedGroup {
+  std::string consumer;                         ///< The consumer's name.
+  FailedState state = FailedState::failing;     ///< The state of these messages.
+  std::string error_class;                      ///< The class of their last failure.
+  std::int64_t messages = 0;                    ///< How many there are.
+  std::optional<DatabaseTime> first_failed_at;  ///< The earliest first failure of them.
+  std::optional<DatabaseTime> last_failed_at;   ///< The latest failure of them.
+};
+
+/// Counts the messages that `list_failed` lists, in groups. The largest group is first. A message without a counted
+/// failure is in no group.
+///
+/// @param connection any connection to the database of the inbox.
+/// @param filter which messages. `limit` is the most groups. It ignores `after`.
+///
+/// @transaction as `list_failed`.
+/// @blocking    it reads all failed messages that the filter selects once.
+/// @errors      as `list_failed`.
+std::vector<FailedGroup> group_failed(ConnectionRef connection, const FailedFilter& filter = {});
 
 /// Lets the next delivery of these messages run, and sets their count to zero. It changes parked and failing messages.
 /// It does not change torn messages, because a part of their SQL is committed. It does not end a running attempt. With

@@ -169,9 +169,13 @@ std::vector<FailedMessage> read_uncounted(backend::Session& session, const Faile
   return found;
 }
 
-std::vector<FailedMessage> read(backend::Session& session, const FailedFilter& filter) {
+void check_names(const FailedFilter& filter) {
   if (!filter.consumer.empty()) detail::check_consumer(filter.consumer);
   if (!filter.business_key.empty()) detail::check_business_key(filter.business_key);
+}
+
+std::vector<FailedMessage> read(backend::Session& session, const FailedFilter& filter) {
+  check_names(filter);
   std::vector<FailedMessage> found = read_counted(session, filter);
   // A message without a counted failure has no error class and no payload. It is alone on the first page.
   const bool one = !filter.consumer.empty() && !filter.business_key.empty() && filter.error_class.empty() &&
@@ -192,6 +196,31 @@ std::string_view to_string(FailedState state) noexcept { return failed_state_nam
 
 std::vector<FailedMessage> list_failed(ConnectionRef connection, const FailedFilter& filter) {
   return read(*detail::InboxSession(detail::ConnectionAccess::of(connection)), filter);
+}
+
+std::vector<FailedGroup> group_failed(ConnectionRef connection, const FailedFilter& filter) {
+  check_names(filter);
+  const detail::InboxSession session(detail::ConnectionAccess::of(connection));
+  const backend::Dialect& sql = session->dialect();
+  const std::string rows = fmt::format(
+      "SELECT f.consumer AS consumer, {} AS state, f.last_error AS last_error, f.first_failed_at AS first_failed_at, "
+      "f.last_failed_at AS last_failed_at FROM {} f WHERE {}",
+      present_state(sql), sql.table(backend::failed_message_table), condition_of(filter, sql));
+  std::vector<FailedGroup> groups;
+  for (const backend::Row& row : session->read(
+           fmt::format(
+               "SELECT consumer, state, last_error, count(*), {}, {} FROM ({}) failed GROUP BY consumer, state, "
+               "last_error ORDER BY count(*) DESC, consumer, state, last_error LIMIT {}",
+               sql.utc_text("min(first_failed_at)"), sql.utc_text("max(last_failed_at)"), rows, filter.limit),
+           6)) {
+    groups.push_back({.consumer = row[0].value_or(""),
+                      .state = state_of(row[1]),
+                      .error_class = row[2].value_or(""),
+                      .messages = backend::number_in(row[3].value_or("")),
+                      .first_failed_at = backend::time_in(row[4]),
+                      .last_failed_at = backend::time_in(row[5])});
+  }
+  return groups;
 }
 
 std::size_t retry_failed(ConnectionRef connection, const FailedFilter& filter,

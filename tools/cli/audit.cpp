@@ -7,10 +7,10 @@
 
 #include "cli/age.hpp"
 #include "cli/help_text.hpp"
+#include "cli/row_json.hpp"
 #include "cli/row_list.hpp"
 #include "cli/subcommands.hpp"
 #include "console/exit_status.hpp"
-#include "console/json_output.hpp"
 #include "console/table.hpp"
 #include "console/terminal.hpp"
 
@@ -20,21 +20,6 @@ namespace {
 struct AuditOptions : RowListOptions<AuditFilter> {
   std::string newer_than;
 };
-
-std::string as_json(const std::vector<AuditRecord>& records) {
-  auto list = Json::array();
-  for (const auto& each : records) {
-    list.append({{"id", each.id},
-                 {"at", time_text(each.at)},
-                 {"by", each.actor},
-                 {"action", each.action},
-                 {"consumer", each.consumer},
-                 {"business_key", each.business_key},
-                 {"messages", each.messages},
-                 {"reason", each.reason}});
-  }
-  return list.text();
-}
 
 std::string as_table(const std::vector<AuditRecord>& records) {
   if (records.empty()) return "nothing found";
@@ -71,7 +56,8 @@ void add_audit(Command app, Run& run) {
     const auto list = [](soci::session& session, const AuditFilter& filter) { return list_audit(session, filter); };
     AuditOptions chosen = *options;
     chosen.filter = filter_of(*options);
-    return print_rows(chosen, list, as_json, as_table);
+    return print_rows(
+        chosen, list, [](const auto& rows) { return row_json(rows); }, as_table);
   });
 }
 

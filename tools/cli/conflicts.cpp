@@ -7,10 +7,10 @@
 
 #include "cli/age.hpp"
 #include "cli/help_text.hpp"
+#include "cli/row_json.hpp"
 #include "cli/row_list.hpp"
 #include "cli/subcommands.hpp"
 #include "console/exit_status.hpp"
-#include "console/json_output.hpp"
 #include "console/table.hpp"
 #include "console/terminal.hpp"
 
@@ -18,24 +18,6 @@ namespace txinbox::cli {
 namespace {
 
 using ConflictsOptions = RowListOptions<ConflictFilter>;
-
-std::string as_json(const std::vector<ConflictingContent>& conflicts) {
-  auto list = Json::array();
-  for (const auto& each : conflicts) {
-    list.append({{"consumer", each.consumer},
-                 {"business_key", each.business_key},
-                 {"message_id", each.message_id},
-                 {"original_message_id", each.original_message_id},
-                 {"content_hash", each.content_hash},
-                 {"original_hash", each.original_hash},
-                 {"state", each.state},
-                 {"deliveries", each.deliveries},
-                 {"first_at", time_text(each.first_at)},
-                 {"last_at", time_text(each.last_at)},
-                 {"age_seconds", each.age.count()}});
-  }
-  return list.text();
-}
 
 /// The first digits of a hash: enough to see which contents are the same.
 std::string short_hash(const std::string& hash) {
@@ -68,7 +50,8 @@ void add_conflicts(Command app, Run& run) {
     const auto list = [](soci::session& session, const ConflictFilter& filter) {
       return list_conflicts(session, filter);
     };
-    return print_rows(*options, list, as_json, as_table);
+    return print_rows(
+        *options, list, [](const auto& rows) { return row_json(rows); }, as_table);
   });
 }
 

@@ -7,10 +7,10 @@
 
 #include "cli/brokers.hpp"
 #include "cli/help_text.hpp"
+#include "cli/row_json.hpp"
 #include "cli/subcommands.hpp"
 #include "console/database_option.hpp"
 #include "console/exit_status.hpp"
-#include "console/json_output.hpp"
 #include "console/open_database.hpp"
 #include "console/output.hpp"
 #include "console/table.hpp"
@@ -23,17 +23,6 @@ struct DoctorOptions {
   DatabaseOption database;
   bool json = false;
 };
-
-std::string as_json(const std::vector<Finding>& findings) {
-  auto list = Json::array();
-  for (const auto& finding : findings) {
-    list.append({{"severity", to_string(finding.severity)},
-                 {"subject", finding.subject},
-                 {"found", finding.found},
-                 {"remedy", finding.remedy}});
-  }
-  return list.text();
-}
 
 std::string as_table(const std::vector<Finding>& findings) {
   if (findings.empty()) return "nothing found";
@@ -57,7 +46,7 @@ int run_doctor(const DoctorOptions& options) {
                    [](const Finding& a, const Finding& b) { return a.severity > b.severity; });
 
   Output output;
-  output.line(options.json ? as_json(findings) : as_table(findings));
+  output.line(options.json ? row_json(findings) : as_table(findings));
   if (output.failed()) return exit_stopped;
   const bool ill = std::any_of(findings.begin(), findings.end(),
                                [](const Finding& finding) { return finding.severity != Severity::note; });

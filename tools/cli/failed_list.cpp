@@ -3,12 +3,11 @@
 #include <fmt/format.h>
 
 #include "cli/age.hpp"
-#include "cli/base64.hpp"
 #include "cli/key_file.hpp"
 #include "cli/known_consumer.hpp"
+#include "cli/row_json.hpp"
 #include "cli/row_list.hpp"
 #include "console/exit_status.hpp"
-#include "console/json_output.hpp"
 #include "console/open_database.hpp"
 #include "console/output.hpp"
 #include "console/table.hpp"
@@ -23,16 +22,6 @@ namespace {
 std::chrono::seconds first_age(const FailedMessage& failed) {
   if (!failed.first_failed_at || !failed.last_failed_at) return failed.age;
   return failed.age + std::chrono::floor<std::chrono::seconds>(*failed.last_failed_at - *failed.first_failed_at);
-}
-
-void add_payload(Json& json, const FailedMessage& failed) {
-  json.set("payload", nullptr);
-  if (!failed.payload) return;
-  if (find_invalid_utf8(*failed.payload) == std::string::npos) {
-    json.set("payload", *failed.payload);
-  } else {
-    json.set("payload_base64", base64(*failed.payload));
-  }
 }
 
 int print_payload(Output& output, const FailedMessage& failed) {
@@ -73,21 +62,6 @@ std::string failed_table(const std::vector<FailedMessage>& messages) {
   return format_table(rows, {false, false, false, true, true, false, true}, {.columns = terminal_size().columns});
 }
 
-std::string failed_json(const std::vector<FailedMessage>& messages, bool payloads) {
-  auto list = Json::array();
-  for (const auto& failed : messages) {
-    Json json{{"consumer", failed.consumer},       {"business_key", failed.business_key},
-              {"message_id", failed.message_id},   {"state", to_string(failed.state)},
-              {"attempts", failed.attempts},       {"crashes", failed.crashes},
-              {"first_error", failed.first_error}, {"first_failed_at", time_text(failed.first_failed_at)},
-              {"last_error", failed.last_error},   {"last_failed_at", time_text(failed.last_failed_at)},
-              {"age_seconds", failed.age.count()}, {"error_text", failed.error_text}};
-    if (payloads) add_payload(json, failed);
-    list.append(std::move(json));
-  }
-  return list.text();
-}
-
 }  // namespace
 
 int run_failed_list(const FailedOptions& options) {
@@ -117,7 +91,7 @@ int run_failed_list(const FailedOptions& options) {
     return exit_found;
   }
   if (options.payload && !options.json) return print_payload(output, failed.front());
-  output.line(options.json     ? failed_json(failed, options.payload)
+  output.line(options.json     ? row_json(failed, options.payload)
               : failed.empty() ? "nothing found"
                                : failed_table(failed));
   say_if_more(more, options.limit);

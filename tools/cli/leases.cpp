@@ -7,10 +7,10 @@
 
 #include "cli/age.hpp"
 #include "cli/help_text.hpp"
+#include "cli/row_json.hpp"
 #include "cli/row_list.hpp"
 #include "cli/subcommands.hpp"
 #include "console/exit_status.hpp"
-#include "console/json_output.hpp"
 #include "console/table.hpp"
 #include "console/terminal.hpp"
 
@@ -23,23 +23,6 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 
 using LeasesOptions = RowListOptions<LeaseFilter>;
-
-std::string as_json(const std::vector<LeaseInfo>& leases) {
-  auto list = Json::array();
-  for (const auto& lease : leases) {
-    list.append({{"consumer", lease.consumer},
-                 {"business_key", lease.business_key},
-                 {"message_id", lease.message_id},
-                 {"owner", lease.owner},
-                 {"fence", lease.fence},
-                 {"attempts", lease.attempts},
-                 {"since", time_text(lease.since)},
-                 {"expires_at", time_text(lease.expires_at)},
-                 {"held_ms", lease.held.count()},
-                 {"remaining_ms", lease.remaining.count()}});
-  }
-  return list.text();
-}
 
 std::string left_of(const LeaseInfo& lease) {
   if (lease.remaining > milliseconds::zero()) return human_age(ceil<seconds>(lease.remaining));
@@ -69,7 +52,8 @@ void add_leases(Command app, Run& run) {
                    {{exit_ok, "success, even if the list is empty"}, usage_status, database_status, output_status});
   command.on_chosen(run, [options] {
     const auto list = [](soci::session& session, const LeaseFilter& filter) { return list_leases(session, filter); };
-    return print_rows(*options, list, as_json, as_table);
+    return print_rows(
+        *options, list, [](const auto& rows) { return row_json(rows); }, as_table);
   });
 }
 

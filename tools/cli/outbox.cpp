@@ -8,9 +8,9 @@
 #include <txinbox/outbox_messages.hpp>
 
 #include "cli/age.hpp"
-#include "cli/base64.hpp"
 #include "cli/help_text.hpp"
 #include "cli/operator_options.hpp"
+#include "cli/row_json.hpp"
 #include "cli/row_list.hpp"
 #include "cli/subcommands.hpp"
 #include "console/database_option.hpp"
@@ -67,21 +67,7 @@ int run_status(const OutboxOptions& options) {
   const OutboxStatus status = outbox_status(connection.session());
   Output output;
   if (options.json) {
-    Json json{{"waiting", status.waiting},
-              {"failing", status.failing},
-              {"parked", status.parked},
-              {"oldest", time_text(status.oldest)},
-              {"oldest_ms", status.oldest_age.count()},
-              {"free_parts", status.free_parts}};
-    auto relays = Json::array();
-    for (const auto& relay : status.relays) {
-      relays.append({{"name", relay.name},
-                     {"started_at", time_text(relay.started_at)},
-                     {"remaining_ms", relay.remaining.count()},
-                     {"parts", relay.parts}});
-    }
-    json.set("relays", std::move(relays));
-    output.line(json.text());
+    output.line(row_json(status));
   } else {
     output.line(fmt::format("waiting {}, failing {}, parked {}{}", status.waiting, status.failing, status.parked,
                             status.oldest ? ", the oldest since " + human_age(floor<seconds>(status.oldest_age)) : ""));
@@ -96,34 +82,6 @@ int run_status(const OutboxOptions& options) {
                                       : fmt::format("{} of 64 parts are without a relay", status.free_parts));
   }
   return output.failed() ? exit_stopped : exit_ok;
-}
-
-void add_payload(Json& json, const OutboxMessageInfo& listed) {
-  if (!listed.payload) return;
-  if (find_invalid_utf8(*listed.payload) == std::string::npos) {
-    json.set("payload", *listed.payload);
-  } else {
-    json.set("payload_base64", base64(*listed.payload));
-  }
-}
-
-std::string as_json(const std::vector<OutboxMessageInfo>& messages) {
-  auto list = Json::array();
-  for (const auto& each : messages) {
-    Json json{{"id", each.id},
-              {"topic", each.topic},
-              {"key", each.key},
-              {"type", each.type},
-              {"state", to_string(each.state)},
-              {"attempts", each.attempts},
-              {"last_error", each.last_error},
-              {"created_at", time_text(each.created_at)},
-              {"age_ms", each.age.count()},
-              {"parked_at", time_text(each.parked_at)}};
-    add_payload(json, each);
-    list.append(std::move(json));
-  }
-  return list.text();
 }
 
 std::string as_table(const std::vector<OutboxMessageInfo>& messages) {
@@ -143,7 +101,7 @@ int run_list(const OutboxOptions& options) {
   auto messages = list_outbox(connection.session(), one_more(options.filter()));
   const bool more = cut_to(messages, options.limit);
   Output output;
-  output.line(options.json ? as_json(messages) : as_table(messages));
+  output.line(options.json ? row_json(messages) : as_table(messages));
   say_if_more(more, options.limit);
   if (output.failed()) return exit_stopped;
   return messages.empty() && !options.id.empty() ? exit_found : exit_ok;

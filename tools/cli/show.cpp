@@ -9,10 +9,10 @@
 #include "cli/age.hpp"
 #include "cli/help_text.hpp"
 #include "cli/known_consumer.hpp"
+#include "cli/row_json.hpp"
 #include "cli/row_options.hpp"
 #include "cli/subcommands.hpp"
 #include "console/exit_status.hpp"
-#include "console/json_output.hpp"
 #include "console/open_database.hpp"
 #include "console/output.hpp"
 #include "console/table.hpp"
@@ -37,30 +37,6 @@ std::optional<ConsumedMessage> find_recorded(soci::session& session, const std::
                            .last_failed_at = failed.last_failed_at};
   }
   return std::nullopt;
-}
-
-std::string as_json(const ConsumedMessage& row) {
-  Json json{{"consumer", row.consumer},
-            {"business_key", row.business_key},
-            {"message_id", row.message_id},
-            {"state", row.state},
-            {"consumed_at", time_text(row.consumed_at)},
-            {"stored", nullptr},
-            {"content_hash", row.content_hash},
-            {"lease_owner", row.lease_owner},
-            {"lease_fence", nullptr},
-            {"lease_expires_at", time_text(row.lease_expires_at)},
-            {"failures", row.failures},
-            {"last_error", row.last_error},
-            {"last_failed_at", time_text(row.last_failed_at)},
-            {"conflicts", row.conflicts}};
-  if (row.lease_fence) json.set("lease_fence", *row.lease_fence);
-  if (row.stored && find_invalid_utf8(*row.stored) == std::string::npos) {
-    json.set("stored", *row.stored);
-  } else if (row.stored) {
-    json.set("stored_hex", hex(*row.stored).substr(2));
-  }
-  return json.text();
 }
 
 std::string lease_of(const ConsumedMessage& row) {
@@ -104,7 +80,7 @@ int run_show(const RowOptions& options) {
       return;
     }
     if (any && !options.json) output.line("");
-    output.line(options.json ? as_json(*row) : as_text(*row));
+    output.line(options.json ? row_json(*row) : as_text(*row));
     any = true;
   });
   if (!any) say_if_unknown(connection.session(), options.consumer);

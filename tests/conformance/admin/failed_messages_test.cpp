@@ -151,6 +151,35 @@ TEST_CASE("filters select by consumer, key, state and age, and the list begins w
   CHECK_THROWS_AS((void)list_failed(*sql, {.business_key = std::string(256, 'x')}), Error);
 }
 
+TEST_CASE("failed messages are counted in groups by consumer, state and class of their last error") {
+  const EffectDatabase db;
+  Pool pool = db.pool(1);
+  TxConsumer parking(pool, "svc", {.max_attempts = 1});
+  for (const char* key : {"a", "b", "c"}) fails(parking, {.business_key = key});
+  TxConsumer failing(pool, "svc");
+  fails(failing, {.business_key = "d"});
+  TxConsumer rejecting(pool, "other");
+  CHECK(rejecting.consume({.business_key = "a"}, reject).outcome == parked);
+  CHECK(failing.consume({.business_key = "d"}, add_effect).outcome == consumed);  // it is in no group any more
+  fails(failing, {.business_key = "e"});
+
+  const auto groups = group_failed(*db.session());
+  REQUIRE(groups.size() == 3);
+  CHECK(groups[0].consumer == "svc");
+  CHECK(groups[0].state == FailedState::parked);
+  CHECK(groups[0].error_class == "std::invalid_argument");
+  CHECK(groups[0].messages == 3);
+  CHECK(groups[0].first_failed_at <= groups[0].last_failed_at);
+  CHECK(groups[1].consumer == "other");
+  CHECK(groups[1].error_class == "rejected");
+  CHECK(groups[2].state == FailedState::failing);
+  CHECK(group_failed(*db.session(), {.limit = 1}).size() == 1);
+  CHECK(group_failed(*db.session(), {.consumer = "svc", .state = FailedState::parked}).size() == 1);
+  CHECK(discard_failed(*db.session(), {.consumer = "svc"}) == 4);
+  CHECK(group_failed(*db.session()).size() == 1);
+  CHECK(group_failed(*db.session(), {.state = FailedState::discarded}).size() == 1);
+}
+
 TEST_CASE("a message is not lost while it is parked and retried concurrently") {
   const EffectDatabase db;
   Pool pool = db.pool(3);
