@@ -155,6 +155,11 @@ bool Command::has_printed(const std::string& text) {
   return is_in(ended_, text);
 }
 
+std::string Command::output() {
+  const std::lock_guard lock(mutex_);
+  return ended_.out;
+}
+
 long Command::memory() const {
   std::ifstream status("/proc/" + std::to_string(pid_) + "/status");
   for (std::string word; status >> word;) {

@@ -51,6 +51,9 @@ class Command {
   /// Whether `text` has appeared by now.
   bool has_printed(const std::string& text);
 
+  /// Its standard output until now.
+  std::string output();
+
   /// The memory that it uses now, in KiB.
   long memory() const;
 

@@ -1,7 +1,7 @@
 #pragma once
 
 /// @file
-/// Connects a guard to a route of cpp-httplib.
+/// Connects a guard to a route of cpp-httplib, and an operators' page to a server of it.
 
 #include <string>
 #include <utility>
@@ -9,6 +9,7 @@
 #include <httplib.h>
 
 #include <txinbox/http.hpp>
+#include <txinbox/operator_page.hpp>
 #include <txinbox/version.hpp>
 
 namespace txinbox {
@@ -32,6 +33,19 @@ bool copy_parts(const From& from, Request& to) {
   }
 }
 
+/// The request without its parts.
+inline Request request_of(const httplib::Request& from) {
+  Request request{.method = from.method, .target = from.target, .body = from.body};
+  for (const auto& [name, value] : from.headers) request.headers.push_back({name, value});
+  return request;
+}
+
+inline void set(httplib::Response& to, Response response) {
+  to.status = response.status;
+  to.body = std::move(response.body);
+  for (Header& each : response.headers) to.headers.emplace(std::move(each.name), std::move(each.value));
+}
+
 }  // namespace detail
 /// @endcond
 
@@ -51,16 +65,27 @@ bool copy_parts(const From& from, Request& to) {
 template <class F>
 httplib::Server::Handler httplib_route(Guard& guard, F handler) {
   return [&guard, handler = std::move(handler)](const httplib::Request& from, httplib::Response& to) {
-    Request request{.method = from.method, .target = from.target, .body = from.body};
-    for (const auto& [name, value] : from.headers) request.headers.push_back({name, value});
+    Request request = detail::request_of(from);
     if (!detail::copy_parts(from, request)) {
       to.status = 415;
       return;
     }
-    Response response = guard.handle(request, handler);
-    to.status = response.status;
-    to.body = std::move(response.body);
-    for (Header& each : response.headers) to.headers.emplace(std::move(each.name), std::move(each.value));
+    detail::set(to, guard.handle(request, handler));
+  };
+}
+
+/// A handler of cpp-httplib for all paths below that of an operators' page:
+///
+///     server.Get("/txinbox.*", httplib_page(page));
+///     server.Post("/txinbox/api/.*", httplib_page(page));
+///
+/// Set `server.set_payload_max_length` and `server.set_tcp_nodelay(true)`, as for `httplib_route`.
+///
+/// @param page it must outlive the server.
+/// @threads as `OperatorPage::handle`.
+inline httplib::Server::Handler httplib_page(OperatorPage& page) {
+  return [&page](const httplib::Request& from, httplib::Response& to) {
+    detail::set(to, page.handle(detail::request_of(from)));
   };
 }
 

@@ -1,0 +1,123 @@
+// The operators' page: it refreshes itself, and asks before each change. Without this file, the page can be read.
+
+const refreshEvery = 2000; // milliseconds
+const main = document.getElementById("main");
+const said = document.getElementById("said");
+// The address of the page can have a name and a password, with which fetch would fail.
+const root = location.origin + document.body.dataset.path;
+const address = location.origin + location.pathname + location.search;
+document.documentElement.classList.add("js");
+
+let tag = null;
+let isAsking = false;
+
+function say(text, isWrong) {
+  said.textContent = text;
+  said.classList.toggle("wrong", Boolean(isWrong));
+}
+
+// What the operator is about to use must not move away.
+function isInUse() {
+  const selection = document.getSelection();
+  const selects = selection && !selection.isCollapsed && main.contains(selection.anchorNode);
+  return isAsking || selects || Boolean(main.querySelector("form :focus"));
+}
+
+function nameOf(button) {
+  return button.dataset.action + button.dataset.body;
+}
+
+function replaceMain(page) {
+  const focused = document.activeElement;
+  const button = focused && focused.matches("button.change") ? nameOf(focused) : null;
+  main.replaceChildren(...page.getElementById("main").childNodes);
+  if (button === null) return;
+  const same = [...main.querySelectorAll("button.change")].find((each) => nameOf(each) === button);
+  if (same) same.focus();
+}
+
+async function refresh(always) {
+  if (!always && (document.hidden || isInUse())) return;
+  try {
+    const headers = tag ? { "If-None-Match": tag } : {};
+    const answer = await fetch(address, { headers, cache: "no-store" });
+    if (answer.status === 304) return;
+    const text = await answer.text();
+    if (!answer.ok) {
+      say("The page could not be refreshed: status " + answer.status + ".", true);
+      return;
+    }
+    if (!always && isInUse()) return;
+    tag = answer.headers.get("ETag");
+    replaceMain(new DOMParser().parseFromString(text, "text/html"));
+    if (said.classList.contains("wrong")) say("");
+  } catch {
+    say("The server does not answer. The page shows what it showed last.", true);
+  }
+}
+
+function field(label, name, isRequired) {
+  const text = document.createElement("label");
+  text.textContent = label;
+  const input = document.createElement("input");
+  input.name = name;
+  input.required = isRequired;
+  text.append(input);
+  return text;
+}
+
+function ask(button) {
+  const dialog = document.createElement("dialog");
+  const form = document.createElement("form");
+  form.method = "dialog";
+  const question = document.createElement("p");
+  question.textContent = button.dataset.question;
+  form.append(question);
+  if (button.dataset.action === "failed/redrive") form.append(field("Topic", "to", true));
+  form.append(field("Reason, for the audit", "reason", button.dataset.action === "pause"));
+  const yes = document.createElement("button");
+  yes.value = "yes";
+  yes.textContent = button.textContent;
+  const no = document.createElement("button");
+  no.value = "no";
+  no.textContent = "Cancel";
+  no.formNoValidate = true;
+  form.append(yes, " ", no);
+  dialog.append(form);
+  document.body.append(dialog);
+  isAsking = true;
+  dialog.addEventListener("close", () => {
+    isAsking = false;
+    const given = Object.fromEntries(new FormData(form));
+    dialog.remove();
+    if (dialog.returnValue === "yes") change(button, given);
+  });
+  dialog.showModal();
+}
+
+async function change(button, given) {
+  try {
+    const answer = await fetch(root + "/api/" + button.dataset.action, {
+      method: "POST",
+      headers: { "Content-Type": "application/json", "X-Txinbox": "1" },
+      body: JSON.stringify({ ...JSON.parse(button.dataset.body), ...given }),
+    });
+    const result = await answer.json();
+    if (answer.ok) {
+      const without = result.without_payload ? " " + result.without_payload + " have no stored payload." : "";
+      say(button.textContent + ": " + result.changed + " changed." + without);
+    } else {
+      say(button.textContent + ": " + result.error, true);
+    }
+  } catch {
+    say(button.textContent + ": the server does not answer. It is not known whether something has changed.", true);
+  }
+  await refresh(true);
+}
+
+main.addEventListener("click", (event) => {
+  const button = event.target.closest("button.change");
+  if (button) ask(button);
+});
+document.addEventListener("visibilitychange", () => refresh(false));
+setInterval(() => refresh(false), refreshEvery);

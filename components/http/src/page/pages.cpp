@@ -1,0 +1,403 @@
+#include "page/pages.hpp"
+
+#include <array>
+#include <utility>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "page/html.hpp"
+
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace http {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::array<std::pair<std::string_view, std::string_view>, 7> links{{{"/", "Consumers"},
+                                                                              {"/failed", "Failed"},
+                                                                              {"/conflicts", "Conflicts"},
+                                                                              {"/leases", "Leases"},
+                                                                              {"/outbox", "Outbox"},
+                                                                              {"/audit", "Audit"},
+                                                                              {"/doctor", "Doctor"}}};
+
+std::string frame(std::string_view current, std::string_view title, const std::string& main,
+                  const PageContext& context) {
+  std::string html =
+      "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>" + escaped(title) +
+      " – txinbox</title><meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">"
+      "<link rel=\"stylesheet\" href=\"" +
+      escaped(context.path) + "/page.css\"><script type=\"module\" src=\"" + escaped(context.path) +
+      "/page.js\"></script></head>\n<body data-path=\"" + escaped(context.path) +
+      "\"><a class=\"skip\" href=\"#main\">Skip to the content</a>\n<header><p class=\"name\">txinbox</p>"
+      "<nav aria-label=\"Pages\"><ul>";
+  for (const auto& [path, name] : links) {
+    html += "<li><a href=\"" + escaped(context.path) + std::string(path) + "\"" +
+            (path == current ? " aria-current=\"page\"" : "") + ">" + std::string(name) + "</a></li>";
+  }
+  html += "</ul></nav></header>\n<main id=\"main\" tabindex=\"-1\"><h1>" + escaped(title) + "</h1>\n" + main +
+          "</main>\n<p id=\"said\" role=\"status\"></p>\n<footer><p>";
+  html += context.may_write ? "You are " + escaped(context.user) + ". Each change is recorded in the audit."
+                            : std::string("This page is read-only.");
+  return html + " Times are in UTC.</p></footer></body></html>\n";
+}
+
+/// A button for a change. Only with JavaScript it is visible.
+std::string button(std::string_view name, std::string_view action, const Json& body, std::string_view question) {
+  const std::string json = body.dump(-1, ' ', true, Json::error_handler_t::replace);  // ASCII: it stays exact
+  return "<button type=\"button\" class=\"change\" data-action=\"" + escaped(action) + "\" data-body=\"" +
+         escaped(json) + "\" data-question=\"" + escaped(question) + "\">" + escaped(name) + "</button>";
+}
+
+std::string text(const Json& row, std::string_view member) { return row.at(std::string(member)).get<std::string>(); }
+
+/// The links of a row: to its consumer, and to all about its key.
+CellOf linked(const PageContext& context, CellOf further = {}) {
+  return [context, further = std::move(further)](const Json& row, std::string_view member) -> std::string {
+    if (member == "business_key" && !text(row, member).empty() && !text(row, "consumer").empty()) {
+      const std::string key = text(row, member);
+      return anchor(link_to(context.path + "/message", {{"consumer", text(row, "consumer")}, {"key", key}}), key);
+    }
+    return further ? further(row, member) : std::string();
+  };
+}
+
+std::string next_page(const Target& target, const Json& view, const PageContext& context) {
+  const std::string next = text(view, "next");
+  if (next.empty() && target["after"].empty()) return {};
+  std::string link = context.path + target.path + "?";
+  for (const auto& [name, value] : target.parameters) {
+    if (name != "after") link += percent_encoded(name) + "=" + percent_encoded(value) + "&";
+  }
+  std::string html = "<p class=\"pages\">";
+  if (!target["after"].empty()) html += "<a href=\"" + escaped(link.substr(0, link.size() - 1)) + "\">First page</a> ";
+  if (!next.empty()) html += "<a rel=\"next\" href=\"" + escaped(link + "after=" + next) + "\">Next page</a>";
+  return html + "</p>\n";
+}
+
+struct Field {
+  std::string_view label;
+  std::string_view name;
+  std::vector<std::string_view> choices = {};  ///< Not empty: one of these, or nothing.
+};
+
+/// A form that chooses rows. It needs no JavaScript.
+std::string filter_form(const Target& target, const PageContext& context, const std::vector<Field>& fields) {
+  std::string html = "<form class=\"filter\" method=\"get\" action=\"" + escaped(context.path + target.path) + "\">";
+  for (const Field& each : fields) {
+    html += "<label>" + escaped(each.label) + " ";
+    if (each.choices.empty()) {
+      html += "<input name=\"" + escaped(each.name) + "\" value=\"" + attribute(target[each.name]) + "\">";
+    } else {
+      html += "<select name=\"" + escaped(each.name) + "\"><option value=\"\">any</option>";
+      for (const auto choice : each.choices) {
+        html +=
+            "<option" + std::string(choice == target[each.name] ? " selected>" : ">") + escaped(choice) + "</option>";
+      }
+      html += "</select>";
+    }
+    html += "</label> ";
+  }
+  return html + "<button>Show</button></form>\n";
+}
+
+std::string consumers(const Target&, const Json& view, const PageContext& context) {
+  const auto cell = [&](const Json& row, std::string_view member) -> std::string {
+    const std::string consumer = text(row, "consumer");
+    if (member == "chart") return context.chart ? context.chart(consumer) : std::string();
+    if ((member == "failed" || member == "parked") && row.at(std::string(member)) != 0) {
+      const std::string_view state = member == "parked" ? "parked" : "";
+      return anchor(link_to(context.path + "/failed", {{"consumer", consumer}, {"state", state}}),
+                    grouped(row.at(std::string(member)).get<long long>()));
+    }
+    if (member == "conflicts" && row.at("conflicts") != 0) {
+      return anchor(link_to(context.path + "/conflicts", {{"consumer", consumer}}),
+                    grouped(row.at("conflicts").get<long long>()));
+    }
+    if (member != "paused") return {};
+    const Json body{{"consumer", consumer}};
+    if (!row.at("paused").get<bool>()) {
+      const std::string change = context.may_write ? button("Pause", "pause", body, "Pause " + consumer + "?") : "";
+      return "no " + change;
+    }
+    return "<strong>yes</strong> " +
+           (context.may_write ? button("Resume", "resume", body, "Let " + consumer + " run again?") : "");
+  };
+  std::string html = "<p>" + escaped(text(view, "database")) + " " + escaped(text(view, "server_version")) +
+                     ", schema version " + std::to_string(view.at("schema_version").get<int>());
+  if (!view.at("estimated_rows").is_null())
+    html += ", about " + grouped(view.at("estimated_rows").get<long long>()) + " rows";
+  html += "</p>\n" + table("Consumers",
+                           {{"Consumer", "consumer"},
+                            {"Consumed", "consumed", Shows::number},
+                            {"A second", "per_second", Shows::number},
+                            {"Last minutes", "chart"},
+                            {"Failed", "failed", Shows::number},
+                            {"Parked", "parked", Shows::number},
+                            {"Conflicts", "conflicts", Shows::number},
+                            {"Leases", "leases_held", Shows::number},
+                            {"Expired", "expired_leases", Shows::number},
+                            {"Duplicates", "duplicates", Shows::number},
+                            {"Paused", "paused"}},
+                           view.at("consumers"), cell);
+  if (!view.at("pauses").empty()) {
+    html += table("Pauses",
+                  {{"Consumer", "consumer"},
+                   {"Since", "paused_at", Shows::time},
+                   {"Until", "resumes_at", Shows::time},
+                   {"By", "by"},
+                   {"Why", "reason"}},
+                  view.at("pauses"));
+  }
+  return html;
+}
+
+/// The buttons of a failed message, or of a group of them.
+std::string failed_changes(const Json& body, std::string_view state, std::string_view what) {
+  const std::string of(what);
+  std::string html;
+  if (state == "parked" || state == "failing")
+    html += button("Retry", "failed/retry", body, "Let " + of + " run again?");
+  if (state == "parked")
+    html += button("Redrive", "failed/redrive", body, "Publish " + of + " again from the stored payload?");
+  if (state == "parked" || state == "failing" || state == "torn")
+    html += button("Discard", "failed/discard", body, "Give " + of + " up for good?");
+  return html;
+}
+
+std::string changes_of_row(const Json& row) {
+  return failed_changes({{"consumer", row.at("consumer")}, {"business_key", row.at("business_key")}},
+                        text(row, "state"), text(row, "business_key"));
+}
+
+std::string failed(const Target& target, const Json& view, const PageContext& context) {
+  std::string html = filter_form(target, context,
+                                 {{"Consumer", "consumer"},
+                                  {"Business key", "key"},
+                                  {"State", "state", {"failing", "running", "parked", "torn", "discarded"}},
+                                  {"Error class", "error_class"}});
+  const auto of_group = [&](const Json& row, std::string_view member) -> std::string {
+    const std::string error = text(row, "error_class");
+    if (member == "error_class") {
+      return anchor(
+          link_to(context.path + "/failed",
+                  {{"consumer", text(row, "consumer")}, {"state", text(row, "state")}, {"error_class", error}}),
+          error.empty() ? "(none)" : error);
+    }
+    if (member != "changes" || error.empty()) return {};
+    const std::string all = grouped(row.at("messages").get<long long>()) + " messages";
+    return failed_changes({{"consumer", row.at("consumer")},
+                           {"error_class", error},
+                           {"state", row.at("state")},
+                           {"expected", row.at("messages")}},
+                          text(row, "state"), all) +
+           " ";
+  };
+  const auto of_row = [&](const Json& row, std::string_view member) -> std::string {
+    return member == "changes" ? changes_of_row(row) + " " : std::string();
+  };
+  const auto with_changes = [&](std::vector<Column> columns) {
+    if (context.may_write) columns.push_back({"", "changes"});
+    return columns;
+  };
+  html += table("By error class",
+                with_changes({{"Consumer", "consumer"},
+                              {"State", "state"},
+                              {"Error class", "error_class"},
+                              {"Messages", "messages", Shows::number},
+                              {"First failure", "first_failed_at", Shows::time},
+                              {"Last failure", "last_failed_at", Shows::time}}),
+                view.at("groups"), of_group);
+  html += table("Messages",
+                with_changes({{"Consumer", "consumer"},
+                              {"Business key", "business_key"},
+                              {"State", "state"},
+                              {"Attempts", "attempts", Shows::number},
+                              {"Last error", "last_error"},
+                              {"Age", "age_seconds", Shows::seconds}}),
+                view.at("rows"), linked(context, of_row));
+  return html + next_page(target, view, context);
+}
+
+std::string message(const Target& target, const Json& view, const PageContext& context) {
+  std::string html = filter_form(target, context, {{"Consumer", "consumer"}, {"Business key", "key"}});
+  const Json& row = view.at("row");
+  if (row.is_null() && view.at("failed").empty()) {
+    html += "<p>Nothing is recorded for this key.</p>\n";
+  }
+  if (!row.is_null()) {
+    html += "<section><h2>Record</h2><dl>";
+    for (const auto& [name, value] : row.items()) {
+      if (value.is_null() || value == "") continue;
+      html += "<dt>" + escaped(name) + "</dt><dd>" +
+              escaped(value.is_string() ? value.get<std::string>() : value.dump()) + "</dd>";
+    }
+    html += "</dl></section>\n";
+  }
+  const auto of_failed = [&](const Json& each, std::string_view member) -> std::string {
+    return member == "changes" && context.may_write ? changes_of_row(each) + " " : std::string();
+  };
+  html += table("Failures",
+                {{"State", "state"},
+                 {"Attempts", "attempts", Shows::number},
+                 {"Crashes", "crashes", Shows::number},
+                 {"First error", "first_error"},
+                 {"First failure", "first_failed_at", Shows::time},
+                 {"Last error", "last_error"},
+                 {"Last failure", "last_failed_at", Shows::time},
+                 {"Error text", "error_text"},
+                 {"", "changes"}},
+                view.at("failed"), of_failed);
+  if (context.show_payloads) {
+    for (const Json& each : view.at("failed")) {
+      const auto payload = each.find(each.contains("payload") ? "payload" : "payload_base64");
+      if (payload == each.end()) continue;
+      html += "<section><h2>Payload</h2><pre>" + escaped(payload->get<std::string>()) + "</pre></section>\n";
+    }
+  }
+  html += table("Conflicts",
+                {{"Content", "content_hash", Shows::hash},
+                 {"Message id", "message_id"},
+                 {"Deliveries", "deliveries", Shows::number},
+                 {"Last", "last_at", Shows::time},
+                 {"Original", "original_hash", Shows::hash},
+                 {"Original id", "original_message_id"}},
+                view.at("conflicts"));
+  html += table("In the outbox, with this key",
+                {{"Id", "id"}, {"Topic", "topic"}, {"State", "state"}, {"Age", "age_ms", Shows::milliseconds}},
+                view.at("outbox"));
+  return html + table("Audit", {{"At", "at", Shows::time}, {"By", "by"}, {"Action", "action"}, {"Why", "reason"}},
+                      view.at("audit"));
+}
+
+std::string conflicts(const Target& target, const Json& view, const PageContext& context) {
+  return filter_form(target, context, {{"Consumer", "consumer"}, {"Business key", "key"}}) +
+         table("Messages that had a known key and other content",
+               {{"Consumer", "consumer"},
+                {"Business key", "business_key"},
+                {"Message id", "message_id"},
+                {"Content", "content_hash", Shows::hash},
+                {"Deliveries", "deliveries", Shows::number},
+                {"Last", "last_at", Shows::time},
+                {"State", "state"},
+                {"Original id", "original_message_id"},
+                {"Original", "original_hash", Shows::hash}},
+               view.at("rows"), linked(context)) +
+         next_page(target, view, context);
+}
+
+std::string leases(const Target& target, const Json& view, const PageContext& context) {
+  const auto cell = [](const Json& row, std::string_view member) -> std::string {
+    const auto left = row.at("remaining_ms").get<long long>();
+    return member == "remaining_ms" && left <= 0 ? "expired " + human_age(-left / 1000) + " ago" : std::string();
+  };
+  return filter_form(target, context, {{"Consumer", "consumer"}}) +
+         table("Leases",
+               {{"Consumer", "consumer"},
+                {"Business key", "business_key"},
+                {"Owner", "owner"},
+                {"Attempt", "attempts", Shows::number},
+                {"Since", "since", Shows::time},
+                {"Held", "held_ms", Shows::milliseconds},
+                {"Left", "remaining_ms", Shows::milliseconds}},
+               view.at("rows"), linked(context, cell)) +
+         next_page(target, view, context);
+}
+
+std::string outbox(const Target& target, const Json& view, const PageContext& context) {
+  const Json& status = view.at("status");
+  const auto count = [&](const char* name) { return grouped(status.at(name).get<long long>()); };
+  std::string html = "<p>Waiting " + count("waiting") + ", failing " + count("failing") + ", parked " + count("parked");
+  if (!text(status, "oldest").empty())
+    html += ", the oldest since " + human_age(status.at("oldest_ms").get<long long>() / 1000);
+  html += ". Parts without a relay: " + count("free_parts") + " of 64.</p>\n";
+  html += filter_form(
+      target, context,
+      {{"Topic", "topic"}, {"Key", "key"}, {"Id", "id"}, {"State", "state", {"waiting", "failing", "parked"}}});
+  const auto cell = [&](const Json& row, std::string_view member) -> std::string {
+    if (member != "changes" || !context.may_write) return {};
+    const Json body{{"id", row.at("id")}};
+    const std::string state = text(row, "state");
+    const std::string id = text(row, "id");
+    std::string buttons;
+    if (state == "parked") buttons += button("Retry", "outbox/retry", body, "Let " + id + " be published again?");
+    if (state != "waiting") buttons += button("Discard", "outbox/discard", body, "Remove " + id + " for good?");
+    return buttons + " ";
+  };
+  html += table("Messages",
+                {{"Id", "id"},
+                 {"Topic", "topic"},
+                 {"Key", "key"},
+                 {"Type", "type"},
+                 {"State", "state"},
+                 {"Age", "age_ms", Shows::milliseconds},
+                 {"Attempts", "attempts", Shows::number},
+                 {"Last error", "last_error"},
+                 {"", "changes"}},
+                view.at("rows"), cell);
+  html += next_page(target, view, context);
+  return html + table("Relays",
+                      {{"Relay", "name"},
+                       {"Started", "started_at", Shows::time},
+                       {"Parts", "parts", Shows::number},
+                       {"Lease", "remaining_ms", Shows::milliseconds}},
+                      status.at("relays"));
+}
+
+std::string audit(const Target& target, const Json& view, const PageContext& context) {
+  return filter_form(target, context,
+                     {{"Consumer", "consumer"}, {"Business key", "key"}, {"By", "by"}, {"Action", "action"}}) +
+         table("Changes",
+               {{"At", "at", Shows::time},
+                {"By", "by"},
+                {"Action", "action"},
+                {"Consumer", "consumer"},
+                {"Business key", "business_key"},
+                {"Messages", "messages", Shows::number},
+                {"Why", "reason"}},
+               view.at("rows"), linked(context)) +
+         next_page(target, view, context);
+}
+
+std::string doctor(const Target&, const Json& view, const PageContext&) {
+  const Json& rows = view.at("rows");
+  if (rows.is_null()) return "<p>The database is being examined. This page shows the result.</p>\n";
+  std::string html = "<p>Examined " + human_age(view.at("age_seconds").get<long long>()) + " ago.</p>\n";
+  return html + table("Findings",
+                      {{"Severity", "severity"}, {"Subject", "subject"}, {"Found", "found"}, {"Remedy", "remedy"}},
+                      rows);
+}
+
+struct Page {
+  std::string_view path;
+  std::string_view title;
+  std::string (*html)(const Target&, const Json&, const PageContext&);
+};
+
+constexpr std::array<Page, 8> pages{{{"/", "Consumers", consumers},
+                                     {"/failed", "Failed messages", failed},
+                                     {"/message", "Message", message},
+                                     {"/conflicts", "Conflicts", conflicts},
+                                     {"/leases", "Leases", leases},
+                                     {"/outbox", "Outbox", outbox},
+                                     {"/audit", "Audit", audit},
+                                     {"/doctor", "Doctor", doctor}}};
+
+}  // namespace
+
+std::string html_of(const Target& target, const Json& view, const PageContext& context) {
+  for (const Page& each : pages) {
+    if (each.path == target.path) return frame(each.path, each.title, each.html(target, view, context), context);
+  }
+  return {};
+}
+
+std::string error_page(int status, std::string_view what, const PageContext& context) {
+  return frame("", "Error " + std::to_string(status), "<p>" + escaped(what) + "</p>\n", context);
+}
+
+}  // namespace http
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

@@ -1,0 +1,177 @@
+#include "page/views.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <functional>
+#include <utility>
+
+#include <txinbox/error.hpp>
+#include <txinbox/result.hpp>
+
+#include "shared/row_json.hpp"
+
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace http {
+namespace {
+
+using component::json_of;
+using component::RowJson;
+
+constexpr std::size_t default_limit = 100;
+constexpr std::size_t most_limit = 1000;
+
+std::size_t limit_of(const Target& target) {
+  const std::string& text = target["limit"];
+  if (text.empty()) return default_limit;
+  std::size_t limit = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), limit);
+  if (error != std::errc() || end != text.data() + text.size() || limit == 0 || limit > most_limit) {
+    throw Error(ErrorCode::invalid_argument, "the parameter limit must be from 1 to 1000");
+  }
+  return limit;
+}
+
+/// The enumerator of this name, from the first one to `last`. None for an empty text.
+template <class Enum>
+std::optional<Enum> named(std::string_view text, Enum last) {
+  if (text.empty()) return std::nullopt;
+  for (int i = 0; i <= static_cast<int>(last); ++i) {
+    if (to_string(static_cast<Enum>(i)) == text) return static_cast<Enum>(i);
+  }
+  throw Error(ErrorCode::invalid_argument, "there is no such state");
+}
+
+/// One page of a list: its rows, and the cursor of the next page. Empty: there is none.
+template <class Filter, class List>
+RowJson page_of(Connection& connection, const Target& target, Filter filter, const List& list) {
+  const std::size_t limit = limit_of(target);
+  filter.limit = limit + 1;
+  filter.after = target["after"];
+  auto rows = list(ConnectionRef(connection), filter);
+  std::string next;
+  if (rows.size() > limit) {
+    rows.pop_back();
+    next = rows.back().cursor;
+  }
+  return {{"rows", json_of(rows)}, {"next", next}};
+}
+
+/// Tables that are missing, or that this user may not read, count as empty.
+template <class Read>
+RowJson read_if_allowed(const Read& read) {
+  try {
+    return json_of(read());
+  } catch (...) {
+    if (is_transient(std::current_exception())) throw;
+    return RowJson::array();
+  }
+}
+
+RowJson consumers(Connection& connection, const Target&, const ViewOptions&) {
+  RowJson json = json_of(quick_status(connection));
+  json["pauses"] = read_if_allowed([&] { return list_pauses(connection); });
+  return json;
+}
+
+FailedFilter failed_filter(const Target& target) {
+  return {.consumer = target["consumer"],
+          .business_key = target["key"],
+          .state = named(target["state"], FailedState::discarded),
+          .error_class = target["error_class"]};
+}
+
+RowJson failed(Connection& connection, const Target& target, const ViewOptions& options) {
+  FailedFilter filter = failed_filter(target);
+  RowJson json =
+      page_of(connection, target, filter, [](const auto& on, const auto& with) { return list_failed(on, with); });
+  if (!options.show_payloads) {
+    for (RowJson& row : json["rows"]) row["error_text"] = "";
+  }
+  filter.limit = most_limit;
+  json["groups"] = json_of(group_failed(connection, filter));
+  return json;
+}
+
+RowJson message(Connection& connection, const Target& target, const ViewOptions& options) {
+  const std::string& consumer = target["consumer"];
+  const std::string& key = target["key"];
+  RowJson json{{"consumer", consumer}, {"business_key", key}, {"row", nullptr}};
+  if (const auto row = find_message(connection, consumer, key)) json["row"] = json_of(*row);
+  json["failed"] = RowJson::array();
+  const FailedFilter one{.consumer = consumer, .business_key = key, .payloads = options.show_payloads};
+  for (const std::optional<FailedState> state : {std::optional<FailedState>(), std::optional(FailedState::discarded)}) {
+    FailedFilter filter = one;
+    filter.state = state;
+    for (const FailedMessage& each : list_failed(connection, filter)) {
+      RowJson row = json_of(each);
+      if (each.payload) component::add_payload(row, *each.payload);
+      if (!options.show_payloads) row["error_text"] = "";
+      json["failed"].push_back(std::move(row));
+    }
+  }
+  if (!options.show_payloads && !json["row"].is_null()) {
+    json["row"].erase("stored_hex");
+    json["row"]["stored"] = nullptr;
+  }
+  json["conflicts"] = json_of(list_conflicts(connection, {.consumer = consumer, .business_key = key}));
+  json["outbox"] = read_if_allowed([&] { return list_outbox(connection, {.key = key, .limit = default_limit}); });
+  json["audit"] = read_if_allowed(
+      [&] { return list_audit(connection, {.consumer = consumer, .business_key = key, .limit = default_limit}); });
+  return json;
+}
+
+RowJson conflicts(Connection& connection, const Target& target, const ViewOptions&) {
+  return page_of(connection, target, ConflictFilter{.consumer = target["consumer"], .business_key = target["key"]},
+                 [](const auto& on, const auto& filter) { return list_conflicts(on, filter); });
+}
+
+RowJson leases(Connection& connection, const Target& target, const ViewOptions&) {
+  return page_of(connection, target, LeaseFilter{.consumer = target["consumer"]},
+                 [](const auto& on, const auto& filter) { return list_leases(on, filter); });
+}
+
+RowJson outbox(Connection& connection, const Target& target, const ViewOptions&) {
+  const OutboxFilter filter{.id = target["id"],
+                            .topic = target["topic"],
+                            .key = target["key"],
+                            .state = named(target["state"], OutboxState::parked)};
+  RowJson json =
+      page_of(connection, target, filter, [](const auto& on, const auto& with) { return list_outbox(on, with); });
+  json["status"] = json_of(outbox_status(connection));
+  return json;
+}
+
+RowJson audit(Connection& connection, const Target& target, const ViewOptions&) {
+  const AuditFilter filter{
+      .consumer = target["consumer"], .business_key = target["key"], .actor = target["by"], .action = target["action"]};
+  return page_of(connection, target, filter, [](const auto& on, const auto& with) { return list_audit(on, with); });
+}
+
+RowJson doctor(Connection& connection, const Target&, const ViewOptions&) {
+  return {{"rows", json_of(diagnose(connection))}};
+}
+
+using View = RowJson (*)(Connection&, const Target&, const ViewOptions&);
+
+constexpr std::array<std::pair<std::string_view, View>, 8> views{{{"/", consumers},
+                                                                  {"/failed", failed},
+                                                                  {"/message", message},
+                                                                  {"/conflicts", conflicts},
+                                                                  {"/leases", leases},
+                                                                  {"/outbox", outbox},
+                                                                  {"/audit", audit},
+                                                                  {"/doctor", doctor}}};
+
+}  // namespace
+
+std::optional<RowJson> read_view(Connection& connection, const Target& target, const ViewOptions& options) {
+  const auto* const view = std::ranges::find(views, target.path, &std::pair<std::string_view, View>::first);
+  if (view == views.end()) return std::nullopt;
+  return view->second(connection, target, options);
+}
+
+}  // namespace http
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

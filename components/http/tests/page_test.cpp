@@ -1,0 +1,292 @@
+// What the operators' page shows, and what its buttons change.
+
+#include <algorithm>
+#include <chrono>
+#include <set>
+#include <string>
+#include <vector>
+
+#include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
+#include <txinbox/error.hpp>
+
+#include "page_kit.hpp"
+#include "support/eventually.hpp"
+
+namespace txinbox::test {
+namespace {
+
+using http::Response;
+using nlohmann::json;
+
+const std::vector<std::string> hostile_keys{"<script>alert(1)</script>",
+                                            "\"><img src=x onerror=alert(1)>",
+                                            "a'b&amp;\"c",
+                                            "x\u202Egpj.exe",
+                                            "\u200B",
+                                            "%2e%2e/",
+                                            "a\\b\n\t\x01",
+                                            "ключ 鍵 🔑",
+                                            std::string(255, 'k'),
+                                            "{\"consumer\":\"other\"}",
+                                            "1' or '1'='1"};
+
+std::vector<AuditRecord> audit(PageKit& t) { return list_audit(t.pool.acquire()); }
+
+TEST_CASE("the pages and their JSON show what is there, and each page has a title and a table") {
+  PageKit t;
+  t.fail("svc", {"parked 1", "parked 2"}, true);
+  t.fail("svc", {"failing"}, false);
+  CHECK(TxConsumer(t.pool, "other").consume({.business_key = "done"}, add_effect).outcome == Outcome::consumed);
+
+  const json consumers = t.json("/")["consumers"];
+  REQUIRE(consumers.size() == 2);
+  CHECK(consumers[0]["consumer"] == "other");
+  CHECK(consumers[0]["last_ten_seconds"] == 1);
+  CHECK(consumers[1]["parked"] == 2);
+  CHECK(consumers[1]["failed"] == 1);
+  const json failed = t.json("/failed");
+  CHECK(failed["rows"].size() == 3);
+  REQUIRE(failed["groups"].size() == 2);
+  CHECK(failed["groups"][0]["state"] == "parked");
+  CHECK(failed["groups"][0]["messages"] == 2);
+  CHECK(failed["groups"][0]["error_class"] == "std::runtime_error");
+  CHECK(t.json("/failed?state=failing")["rows"].size() == 1);
+  CHECK(t.json("/failed?consumer=other")["rows"].empty());
+  const json message = t.json("/message?consumer=svc&key=parked+1");
+  CHECK(message["row"]["state"] == "parked");
+  CHECK(message["failed"][0]["attempts"] == 1);
+  CHECK(t.json("/message?consumer=svc&key=unknown")["row"].is_null());
+
+  for (const char* target :
+       {"/", "/failed", "/message?consumer=svc&key=failing", "/conflicts", "/leases", "/outbox", "/audit", "/doctor"}) {
+    CAPTURE(target);
+    const Response response = t.get(target);
+    CHECK(response.status == 200);
+    CHECK(value_of(response, "Content-Type") == "text/html; charset=utf-8");
+    CHECK(response.body.find("<h1>") != std::string::npos);
+    CHECK(response.body.find("aria-label=\"Pages\"") != std::string::npos);
+  }
+  CHECK(t.get("/nothing").status == 404);
+  CHECK(t.get("/api/nothing").status == 404);
+}
+
+TEST_CASE("the conflicts, the leases, and the messages and relays of the outbox are shown") {
+  PageKit t;
+  TxConsumer consumer(t.pool, "svc");
+  CHECK(consumer.consume({.business_key = "k", .content = "one"}, add_effect).outcome == Outcome::consumed);
+  CHECK(consumer.consume({.business_key = "k", .content = "two"}, add_effect).outcome == Outcome::conflict);
+  CHECK(t.json("/conflicts")["rows"][0]["business_key"] == "k");
+  CHECK(t.json("/message?consumer=svc&key=k")["conflicts"].size() == 1);
+
+  Outbox::add(*t.db.session(), {.topic = "orders", .key = "k", .payload = "secret"});
+  const json outbox = t.json("/outbox");
+  CHECK(outbox["rows"][0]["topic"] == "orders");
+  CHECK(outbox["status"]["waiting"] == 1);
+  CHECK(t.json("/message?consumer=svc&key=k")["outbox"].size() == 1);
+
+  LeaseConsumer leases(t.pool, "svc");
+  (void)leases.consume({.business_key = "leased"},
+                       [&](Lease&) { CHECK(t.json("/leases")["rows"][0]["business_key"] == "leased"); });
+}
+
+TEST_CASE("each button of a failed message changes this message alone, and the audit says who and why") {
+  PageKit t;
+  t.fail("svc", {"a", "b", "c", "d"}, true);
+  json retry = t.body_of_button("/failed", "failed/retry", "a");
+  retry["reason"] = "ticket 7";
+  CHECK(t.change("failed/retry", retry)["changed"] == 1);
+  CHECK(t.change("failed/discard", t.body_of_button("/message?consumer=svc&key=b", "failed/discard", "b"))["changed"] ==
+        1);
+  json redrive = t.body_of_button("/failed", "failed/redrive", "c");
+  redrive["to"] = "orders";
+  CHECK(t.change("failed/redrive", redrive)["changed"] == 1);
+
+  CHECK(t.db.claim_of("a") == "none");
+  CHECK(t.db.claim_of("b") == "discarded");
+  CHECK(t.db.claim_of("c") == "none");
+  CHECK(t.db.claim_of("d") == "parked");
+  CHECK(t.json("/outbox")["rows"][0]["topic"] == "orders");
+  const auto records = audit(t);
+  REQUIRE(records.size() == 3);
+  CHECK(records[2].action == "retry");
+  CHECK(records[2].reason == "ticket 7");
+  CHECK(records[1].action == "discard");
+  CHECK(records[0].action == "redrive_stored");
+  for (const AuditRecord& each : records) CHECK(each.actor == "ann");
+}
+
+TEST_CASE("a change of a group is made if as many messages are there as the operator has seen") {
+  PageKit t;
+  t.fail("svc", {"a", "b", "c"}, true);
+  t.fail("other", {"a"}, true);
+  t.fail("svc", {"failing"}, false);
+  const json body{{"consumer", "svc"}, {"error_class", "std::runtime_error"}, {"state", "parked"}, {"expected", 3}};
+  t.fail("svc", {"d"}, true);
+  const Response refused = t.post("/api/failed/retry", body.dump());
+  CHECK(refused.status == 409);
+  CHECK(json::parse(refused.body)["messages"] == 4);
+  CHECK(t.db.number("select count(*) from txinbox_consumed_message where state = 'parked'") == 5);
+  CHECK(t.post("/api/failed/retry", R"({"consumer":"svc","state":"parked"})").status == 400);
+
+  json as_shown = body;
+  as_shown["expected"] = 4;
+  CHECK(t.change("failed/retry", as_shown)["changed"] == 4);
+  CHECK(t.db.number("select count(*) from txinbox_consumed_message where state = 'parked'") == 1);
+  CHECK(t.json("/failed")["rows"].size() == 2);
+  CHECK(audit(t).size() == 4);
+}
+
+TEST_CASE("a consumer is paused and resumed") {
+  PageKit t;
+  CHECK(TxConsumer(t.pool, "svc").consume({.business_key = "a"}, add_effect).outcome == Outcome::consumed);
+  CHECK(t.post("/api/pause", R"({"consumer":"svc"})").status == 400);  // without a reason
+  CHECK(t.change("pause", {{"consumer", "svc"}, {"reason", "a wrong version"}, {"for_seconds", 60}})["changed"] == 1);
+  CHECK(t.json("/")["consumers"][0]["paused"] == true);
+  CHECK(t.json("/")["pauses"][0]["by"] == "ann");
+  CHECK(t.get("/").body.find("a wrong version") != std::string::npos);
+  CHECK(t.change("resume", {{"consumer", "svc"}})["changed"] == 1);
+  CHECK(t.change("resume", {{"consumer", "svc"}})["changed"] == 0);
+  CHECK(list_pauses(t.pool.acquire()).empty());
+}
+
+TEST_CASE("parked messages of the outbox are retried and discarded") {
+  PageKit t;
+  for (int i = 0; i < 2; ++i) Outbox::add(*t.db.session(), {.topic = "t", .key = "k"});
+  t.db.run("update txinbox_outbox_message set attempts = 3, parked_at = created_at");
+  const auto rows = t.json("/outbox?state=parked")["rows"];
+  REQUIRE(rows.size() == 2);
+  CHECK(t.change("outbox/retry", {{"id", rows[0]["id"]}})["changed"] == 1);
+  CHECK(t.change("outbox/discard", {{"id", rows[1]["id"]}})["changed"] == 1);
+  CHECK(t.json("/outbox")["status"]["waiting"] == 1);
+  CHECK(t.db.number("select count(*) from txinbox_outbox_message") == 1);
+  CHECK(audit(t).size() == 2);
+}
+
+TEST_CASE("a hostile key is shown as text, and its button changes exactly this key") {
+  PageKit t;
+  t.fail("svc", hostile_keys, true);
+  const std::string html = t.get("/failed").body;
+  for (const char* forbidden : {"<script>alert", "<img", "\u202E", "\u200B", "\x01"}) {
+    CHECK(html.find(forbidden) == std::string::npos);
+  }
+  CHECK(t.json("/failed")["rows"].size() == hostile_keys.size());
+  long long left = static_cast<long long>(hostile_keys.size());
+  for (const std::string& key : hostile_keys) {
+    CAPTURE(key);
+    CHECK(t.change("failed/retry", t.body_of_button("/failed", "failed/retry", key))["changed"] == 1);
+    CHECK(t.db.number("select count(*) from txinbox_consumed_message where state = 'parked'") == --left);
+  }
+}
+
+TEST_CASE("a list goes on with its next page") {
+  PageKit t;
+  std::vector<std::string> keys;
+  for (int i = 0; i < 25; ++i) keys.push_back("key " + std::to_string(i));
+  t.fail("svc", keys, true);
+  std::set<std::string> seen;
+  std::string after;
+  int pages = 0;
+  do {
+    const json page = t.json("/failed?limit=10" + (after.empty() ? "" : "&after=" + after));
+    for (const json& row : page["rows"]) CHECK(seen.insert(row["business_key"]).second);
+    after = page["next"];
+    ++pages;
+  } while (!after.empty());
+  CHECK(pages == 3);
+  CHECK(seen.size() == 25);
+  CHECK(t.get("/failed?limit=10").body.find("rel=\"next\" href=\"/failed?limit=10&#38;after=") != std::string::npos);
+}
+
+TEST_CASE("wrong parameters and bodies get 400 and a sentence, and an unknown change gets 404") {
+  PageKit t;
+  for (const char* target :
+       {"/api/failed?limit=0", "/api/failed?limit=1001", "/api/failed?limit=x", "/api/failed?state=none",
+        "/api/failed?after=x", "/api/outbox?id=x", "/api/failed?key=%4"}) {
+    CAPTURE(target);
+    const Response response = t.get(target);
+    CHECK(response.status == 400);
+    CHECK(json::parse(response.body)["error"].get<std::string>().size() > 10);
+  }
+  for (const char* body :
+       {"", "[]", "{", "{}", R"({"consumer":7,"business_key":"a"})", R"({"consumer":"","business_key":"a"})",
+        R"({"consumer":"svc","state":"discarded","expected":1})"}) {
+    CAPTURE(body);
+    CHECK(t.post("/api/failed/retry", body).status == 400);
+  }
+  CHECK(t.post("/api/forget", "{}").status == 404);
+  CHECK(t.post("/api/failed/redrive", R"({"consumer":"svc","business_key":"a"})").status == 400);  // no topic
+}
+
+TEST_CASE("what has not changed is not sent again") {
+  PageKit t;
+  const Response first = t.get("/api/audit");
+  auto headers = PageKit::of_ann();
+  headers.push_back({"If-None-Match", value_of(first, "ETag")});
+  const Response second = t.get("/api/audit", headers);
+  CHECK(second.status == 304);
+  CHECK(second.body.empty());
+  CHECK(t.change("pause", {{"consumer", "svc"}, {"reason", "r"}})["changed"] == 1);
+  CHECK(t.get("/api/audit", headers).status == 200);
+  const Response head = t.page.handle({.method = "HEAD", .target = "/", .headers = PageKit::of_ann()});
+  CHECK(head.status == 200);
+  CHECK(head.body.empty());
+}
+
+TEST_CASE("payloads, results and error texts are shown only if the options say so") {
+  for (const bool shows : {false, true}) {
+    CAPTURE(shows);
+    auto options = PageKit::writing();
+    options.show_payloads = shows;
+    PageKit t(options);
+    t.fail("svc", {"a"}, true);
+    TxConsumer storing(t.pool, "svc", {.max_attempts = 1, .keep_error_text = true});
+    CHECK(storing.consume({.business_key = "b"}, [](soci::session&, Delivery& d) { d.store("the result"); }).outcome ==
+          Outcome::consumed);
+    (void)storing.consume({.business_key = "c"},
+                          [](soci::session&, Delivery&) { throw std::runtime_error("the text of ann"); });
+    std::string all;
+    for (const char* target :
+         {"/failed", "/message?consumer=svc&key=a", "/message?consumer=svc&key=b", "/message?consumer=svc&key=c"}) {
+      all += t.get(target).body + t.get(std::string("/api") + target).body;
+    }
+    for (const char* secret : {"the payload of a", "the result", "the text of ann"}) {
+      CHECK((all.find(secret) != std::string::npos) == shows);
+    }
+  }
+}
+
+TEST_CASE("a page is served below a path") {
+  auto options = PageKit::writing();
+  options.path = "/ops/txinbox";
+  PageKit t(options);
+  CHECK(t.get("/").status == 404);
+  CHECK(t.get("/ops/txinbox").status == 200);
+  CHECK(t.get("/ops/txinbox/").status == 200);
+  CHECK(t.get("/ops/txinbox/api/failed").status == 200);
+  CHECK(t.get("/ops/txinbox/page.css").status == 200);
+  CHECK(t.get("/ops/txinbox/failed").body.find("href=\"/ops/txinbox/page.css\"") != std::string::npos);
+}
+
+TEST_CASE("without the tables, each page says what is wrong, and goes on when they are there") {
+  PageKit t;
+  t.db.run("alter table txinbox_failed_message rename to gone");
+  const Response response = t.get("/api/failed");
+  CHECK(response.status == 503);
+  CHECK(json::parse(response.body)["error"].get<std::string>().size() > 10);
+  CHECK(t.get("/failed").status == 503);
+  t.db.run("alter table gone rename to txinbox_failed_message");
+  CHECK(t.get("/failed").status == 200);
+}
+
+TEST_CASE("the whole counts and the findings of doctor come a moment later") {
+  PageKit t;
+  for (const char* key : {"a", "b"}) {
+    CHECK(TxConsumer(t.pool, "svc").consume({.business_key = key}, add_effect).outcome == Outcome::consumed);
+  }
+  CHECK(eventually([&] { return t.json("/")["consumers"][0]["consumed"] == 2; }));
+  CHECK(eventually([&] { return t.json("/doctor")["rows"].is_array(); }));
+}
+
+}  // namespace
+}  // namespace txinbox::test
