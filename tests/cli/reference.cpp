@@ -20,6 +20,7 @@ namespace {
 
 const std::vector<Command::Arguments> places{{"migrate"},
                                              {"doctor"},
+                                             {"serve"},
                                              {"consume"},
                                              {"status"},
                                              {"leases"},
@@ -156,7 +157,7 @@ TEST_CASE("the man page and the completions have every subcommand and option" *
 
 TEST_CASE("bash completes subcommands and the names of states" * doctest::skip(!has_variable("TXINBOX_REFERENCE"))) {
   CHECK(offered({"con"}) == std::set<std::string>{"conflicts", "consume"});
-  CHECK(offered({""}).size() == 17);
+  CHECK(offered({""}).size() == 18);
   CHECK(offered({"failed", ""}) == std::set<std::string>{"list", "retry", "discard"});
   CHECK(offered({"failed", "list", "--state", "par"}) == std::set<std::string>{"parked"});
   CHECK(offered({"purge", "--dry"}) == std::set<std::string>{"--dry-run"});

@@ -17,6 +17,7 @@ void add_all(Command app, Run& run) {
   app.footer(environment);
   add_migrate(app, run);
   add_doctor(app, run);
+  add_serve(app, run);
   add_consume(app, run);
   add_status(app, run);
   add_leases(app, run);

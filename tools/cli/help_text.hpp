@@ -21,6 +21,7 @@ inline constexpr std::pair<std::string_view, std::string_view> variables[] = {
     {"TXINBOX_RABBITMQ_PASSWORD", "the password for RabbitMQ"},
     {"TXINBOX_ROCKETMQ_SECRET", "the secret key for RocketMQ"},
     {"TXINBOX_REDIS_PASSWORD", "the password for Redis"},
+    {"TXINBOX_SERVE_TOKEN", "the password of txinbox serve"},
     {"TXINBOX_HTTP_AUTHORIZATION", "the header Authorization for a webhook"},
 };
 

@@ -8,6 +8,7 @@ namespace txinbox::cli {
 
 void add_migrate(Command app, Run& run);
 void add_doctor(Command app, Run& run);
+void add_serve(Command app, Run& run);
 void add_consume(Command app, Run& run);
 void add_status(Command app, Run& run);
 void add_leases(Command app, Run& run);
