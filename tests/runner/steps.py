@@ -176,6 +176,8 @@ def all_steps(root):
         Step("torture", "storms on SQLite; the checker finds what is broken on purpose", 1, (Ctest(("torture",)),)),
         Step("tls", "encrypted connections to MariaDB, PostgreSQL and MySQL", 1, (Ctest(("tls",)),),
              needs=NETWORK_MYSQL),
+        Step("page", "the operators' page in Chromium, on SQLite, MariaDB and PostgreSQL", 3,
+             (Script(("tests/page.sh", "build/dev"), builds=("txinbox-cli",)),), packages="page"),
         Step("packages", "users' builds: find_package, pkg-config, add_subdirectory, FetchContent; static and shared", 8,
              (Ctest(("package",), builds=("txinbox_core",)),)),
         Step("bench", "the benchmark's programs build, and count what they say", 1, (Ctest(("bench",)),)),

@@ -1,0 +1,311 @@
+#!/usr/bin/python3
+"""Uses the operators' page as an operator does: in a real browser, with mouse and keyboard.
+
+It runs `txinbox serve` on the database of TXINBOX_TEST_URL, and compares what the page shows and changes with what the
+command prints. TXINBOX_COMMAND is the command. TXINBOX_TEST_SCREENSHOTS is a folder for a picture of each page.
+
+Chromium and its driver are those of Debian (chromium, chromium-driver, python3-selenium).
+"""
+
+import base64
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+from selenium import webdriver
+from selenium.common.exceptions import NoSuchElementException, StaleElementReferenceException
+from selenium.webdriver.chrome.service import Service
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
+
+COMMAND = os.environ["TXINBOX_COMMAND"]
+DATABASE = os.environ["TXINBOX_TEST_URL"]
+SCREENSHOTS = os.environ.get("TXINBOX_TEST_SCREENSHOTS")
+TOKEN = "a token of thirty-two characters"
+HOSTILE = ["<script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "a'b&amp;", "x\u202egpj.exe", "k" * 255]
+
+
+def command(*arguments, text=None, ok=(0,)):
+    """The standard output of the command."""
+    ended = subprocess.run([COMMAND, *arguments], input=text, text=True, capture_output=True,
+                           env={**os.environ, "TXINBOX_DB": DATABASE}, timeout=60)
+    assert ended.returncode in ok, f"{arguments}: status {ended.returncode}: {ended.stderr}"
+    return ended.stdout
+
+
+def rows(*arguments):
+    return json.loads(command(*arguments, "--json"))
+
+
+def fail(consumer, keys, attempts="1"):
+    """Each of these messages fails once. With `attempts` 1, this parks it."""
+    lines = "".join(json.dumps({"no": key}) + "\n" for key in keys)
+    command("consume", "--consumer", consumer, "--key", "/no", "--max-attempts", attempts, "--keep-payload", "--batch", "1",
+            "--sql", "insert into page_order(no) values (null)", text=lines, ok=(1,))
+
+
+def consume(consumer, keys):
+    lines = "".join(json.dumps({"no": key}) + "\n" for key in keys)
+    command("consume", "--consumer", consumer, "--key", "/no", "--sql", "insert into page_order(no) values (:no)", text=lines)
+
+
+def eventually(holds, seconds=20):
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        try:
+            if holds():
+                return True
+        except (NoSuchElementException, StaleElementReferenceException):
+            pass  # the page has refreshed itself
+        time.sleep(0.1)
+    return False
+
+
+class Serving:
+    """`txinbox serve --write`."""
+
+    def __init__(self, port=0):
+        self.process = subprocess.Popen([COMMAND, "serve", "--write", "--json", "--listen", f"127.0.0.1:{port}"],
+                                        stdout=subprocess.PIPE, text=True,
+                                        env={**os.environ, "TXINBOX_DB": DATABASE, "TXINBOX_SERVE_TOKEN": TOKEN})
+        self.url = json.loads(self.process.stdout.readline())["url"]
+        self.port = int(self.url.rstrip("/").rsplit(":", 1)[1])
+
+    def end(self):
+        self.process.send_signal(signal.SIGTERM)
+        assert self.process.wait(timeout=20) == 0
+        self.process.stdout.close()
+
+
+def browser(user="ann", javascript=True, width=1200):
+    options = webdriver.ChromeOptions()
+    for argument in ("--headless=new", "--no-sandbox", "--disable-gpu", f"--window-size={width},900"):
+        options.add_argument(argument)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    if not javascript:
+        options.add_experimental_option("prefs", {"profile.managed_default_content_settings.javascript": 2})
+    driver = webdriver.Chrome(service=Service("/usr/bin/chromedriver"), options=options)
+    driver.set_page_load_timeout(60)
+    sign_in = base64.b64encode(f"{user}:{TOKEN}".encode()).decode()
+    driver.execute_cdp_cmd("Network.enable", {})
+    driver.execute_cdp_cmd("Network.setExtraHTTPHeaders", {"headers": {"Authorization": "Basic " + sign_in}})
+    return driver
+
+
+class PageTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.serving = Serving()
+        cls.driver = browser()
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.driver.quit()
+        cls.serving.end()
+
+    def open(self, path):
+        self.driver.get(self.serving.url + path)
+
+    def button(self, name, **members):
+        """The button of this name whose change has these members. It waits for it."""
+        found = []
+
+        def is_there():
+            found[:] = [each for each in self.driver.find_elements(By.CSS_SELECTOR, "button.change")
+                        if each.text == name and members.items() <= json.loads(each.get_attribute("data-body")).items()]
+            return found
+        self.assertTrue(eventually(is_there), f"there is no button {name} for {members}")
+        return found[0]
+
+    def confirm(self, **fields):
+        for name, value in fields.items():
+            self.driver.find_element(By.CSS_SELECTOR, f"dialog input[name={name}]").send_keys(value)
+        self.driver.find_element(By.CSS_SELECTOR, "dialog button[value=yes]").click()
+
+    def said(self, text):
+        self.assertTrue(eventually(lambda: text in self.driver.find_element(By.ID, "said").text),
+                        "the page says: " + self.driver.find_element(By.ID, "said").text)
+
+    def states(self, consumer):
+        found = rows("failed", "list", "--consumer", consumer) + rows("failed", "list", "--consumer", consumer, "--state",
+                                                                      "discarded")
+        return {each["business_key"]: each["state"] for each in found}
+
+    def screenshot(self, name):
+        if SCREENSHOTS:
+            self.driver.save_screenshot(str(pathlib.Path(SCREENSHOTS) / f"{name}.png"))
+
+    def test_mouse(self):
+        fail("mouse", ["a", "b", "c", "d"])
+        self.open("failed?consumer=mouse")
+        self.button("Retry", business_key="a").click()
+        self.confirm(reason="ticket 7")
+        self.said("Retry: 1 changed.")
+        self.button("Discard", business_key="b").click()
+        self.confirm()
+        self.said("Discard: 1 changed.")
+        self.button("Redrive", business_key="c").click()
+        self.confirm(to="orders")
+        self.said("Redrive: 1 changed.")
+        self.assertEqual(self.states("mouse"), {"b": "discarded", "d": "parked"})
+        self.assertEqual([each["topic"] for each in rows("outbox", "list", "--key", "c")], ["orders"])
+        audit = rows("audit", "--consumer", "mouse")
+        self.assertEqual([(each["by"], each["action"], each["business_key"]) for each in audit],
+                         [("ann", "redrive_stored", "c"), ("ann", "discard", "b"), ("ann", "retry", "a")])
+        self.assertEqual(audit[2]["reason"], "ticket 7")
+
+    def test_cancel(self):
+        fail("cancel", ["a"])
+        self.open("failed?consumer=cancel")
+        self.button("Discard", business_key="a").click()
+        self.driver.find_element(By.CSS_SELECTOR, "dialog button[value=no]").click()
+        self.button("Discard", business_key="a").click()
+        self.driver.find_element(By.CSS_SELECTOR, "dialog input[name=reason]").send_keys(Keys.ESCAPE)
+        time.sleep(3)
+        self.assertEqual(self.states("cancel"), {"a": "parked"})
+
+    def test_keyboard(self):
+        fail("keyboard", ["a", "b"])
+        self.open("failed?consumer=keyboard")
+        button = self.button("Retry", business_key="b")
+        self.driver.execute_script("arguments[0].focus()", button)
+        time.sleep(5)  # the page refreshes itself, and the focus stays on the button
+        self.assertEqual(json.loads(self.driver.switch_to.active_element.get_attribute("data-body"))["business_key"], "b")
+        self.driver.switch_to.active_element.send_keys(Keys.ENTER)
+        self.assertTrue(eventually(lambda: self.driver.switch_to.active_element.get_attribute("name") == "reason"))
+        self.driver.switch_to.active_element.send_keys("by keyboard" + Keys.ENTER)
+        self.said("Retry: 1 changed.")
+        self.assertEqual(self.states("keyboard"), {"a": "parked"})
+
+    def test_groups_and_two_operators(self):
+        fail("two", ["a", "b", "c"])
+        self.open("failed?consumer=two")
+        self.button("Discard", expected=3).click()  # the dialog keeps the page as it is
+        fail("two", ["d"])
+        self.confirm()
+        self.said("there are 4 such messages now")
+        self.assertEqual(set(self.states("two").values()), {"parked"})
+        other = browser("bob")
+        try:
+            other.get(self.serving.url + "failed?consumer=two")
+            [button for button in other.find_elements(By.CSS_SELECTOR, "button.change")
+             if json.loads(button.get_attribute("data-body")).get("business_key") == "d"
+             and button.text == "Discard"][0].click()
+            other.find_element(By.CSS_SELECTOR, "dialog button[value=yes]").click()
+            self.assertTrue(eventually(lambda: "1 changed" in other.find_element(By.ID, "said").text))
+        finally:
+            other.quit()
+        self.button("Retry", expected=3).click()  # the first operator's page has seen the change of the second one
+        self.confirm()
+        self.said("Retry: 3 changed.")
+        self.assertEqual(self.states("two"), {"d": "discarded"})
+        self.assertEqual({each["by"] for each in rows("audit", "--consumer", "two")}, {"ann", "bob"})
+
+    def test_hostile_keys(self):
+        fail("hostile", HOSTILE)
+        self.open("failed?consumer=hostile")
+        for left, key in enumerate(HOSTILE):
+            self.button("Retry", business_key=key).click()
+            self.confirm()
+            self.assertTrue(eventually(lambda: len(self.states("hostile")) == len(HOSTILE) - left - 1))
+            self.assertNotIn(key, self.states("hostile"))
+        self.assertEqual(self.driver.find_elements(By.CSS_SELECTOR, "main img, main script"), [])
+        self.assertEqual([each for each in self.driver.get_log("browser") if "401" not in each["message"]
+                          and "favicon" not in each["message"]
+                          and "409" not in each["message"] and "ERR_CONNECTION" not in each["message"]], [])
+
+    def test_pause(self):
+        consume("paused", ["a"])
+        self.open("")
+        self.button("Pause", consumer="paused").click()
+        self.driver.find_element(By.CSS_SELECTOR, "dialog button[value=yes]").click()  # without the reason
+        self.assertEqual(rows("status")["pauses"], [])
+        self.confirm(reason="a wrong version")
+        self.said("Pause: 1 changed.")
+        self.assertEqual([each["reason"] for each in rows("status")["pauses"]], ["a wrong version"])
+        self.screenshot("consumers")
+        self.button("Resume", consumer="paused").click()
+        self.confirm()
+        self.said("Resume: 1 changed.")
+        self.assertEqual(rows("status")["pauses"], [])
+
+    def test_pages_show_what_the_command_prints(self):
+        fail("shown", [f"order-{i}" for i in range(12)])
+        fail("shown", ["late-1", "late-2"], attempts="5")
+        consume("shown", ["good"])
+        for path in ("failed?consumer=shown", "message?consumer=shown&key=order-3", "conflicts", "leases", "outbox", "audit",
+                     "doctor"):
+            self.open(path)
+            self.assertTrue(self.driver.find_element(By.TAG_NAME, "h1").text)
+            self.screenshot(path.split("?", maxsplit=1)[0])
+        self.open("failed?consumer=shown")
+        text = self.driver.find_element(By.ID, "main").text
+        for each in rows("failed", "list", "--consumer", "shown"):
+            self.assertIn(each["business_key"], text)
+        self.open("doctor")
+        self.assertTrue(eventually(lambda: "Examined" in self.driver.find_element(By.ID, "main").text))
+
+    def test_the_server_restarts(self):
+        serving = Serving()
+        self.driver.get(serving.url + "failed")
+        time.sleep(1)
+        serving.end()
+        self.said("The server does not answer.")
+        again = Serving(serving.port)
+        try:
+            self.assertTrue(eventually(lambda: self.driver.find_element(By.ID, "said").text == ""))
+        finally:
+            self.driver.get("about:blank")
+            again.end()
+
+    def test_without_javascript(self):
+        fail("plain", ["a"])
+        driver = browser(javascript=False)
+        try:
+            driver.get(self.serving.url + "failed?consumer=plain")
+            self.assertIn("a", driver.find_element(By.LINK_TEXT, "a").text)
+            self.assertFalse(any(each.is_displayed() for each in driver.find_elements(By.CSS_SELECTOR, "button.change")))
+            driver.find_element(By.LINK_TEXT, "a").click()
+            self.assertEqual(driver.find_element(By.TAG_NAME, "h1").text, "Message")
+        finally:
+            driver.quit()
+
+    def test_small_and_dark(self):
+        fail("small", HOSTILE)
+        self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride",
+                                    {"width": 360, "height": 700, "deviceScaleFactor": 2, "mobile": True})
+        self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia",
+                                    {"features": [{"name": "prefers-color-scheme", "value": "dark"}]})
+        try:
+            for path in ("", "failed?consumer=small", "outbox", "audit", "doctor"):
+                self.open(path)
+                width = self.driver.execute_script("return document.scrollingElement.scrollWidth")
+                self.assertLessEqual(width, 360, path)
+            colour = self.driver.execute_script("return getComputedStyle(document.body).backgroundColor")
+            self.assertEqual(colour, "rgb(15, 20, 25)")
+            self.open("failed?consumer=small")
+            self.screenshot("small-and-dark")
+        finally:
+            self.driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+            self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
+
+    def test_each_control_has_a_name(self):
+        fail("labels", ["a"])
+        for path in ("", "failed", "outbox", "audit"):
+            self.open(path)
+            for each in self.driver.find_elements(By.CSS_SELECTOR, "button, input, select, a"):
+                self.assertTrue(each.accessible_name, each.get_attribute("outerHTML"))
+            self.assertEqual(len(self.driver.find_elements(By.CSS_SELECTOR, "main, nav, h1")), 3)
+
+
+if __name__ == "__main__":
+    if DATABASE.startswith("sqlite:"):
+        os.environ["HOME"] = tempfile.mkdtemp()  # for the browser
+    command("migrate")
+    unittest.main(argv=[sys.argv[0], *sys.argv[1:]], verbosity=2)
