@@ -59,6 +59,22 @@ inline std::string time_text(const std::optional<DatabaseTime>& time) {
   return text;
 }
 
+/// Reads what `time_text` writes. None for another text.
+inline std::optional<DatabaseTime> read_time(const std::string& text) {
+  int year = 0;
+  unsigned month = 0, day = 0;
+  long hour = 0, minute = 0, second = 0, micro = 0;
+  if (std::sscanf(text.c_str(), "%4d-%2u-%2u %2ld:%2ld:%2ld.%6ld", &year, &month, &day, &hour, &minute, &second,
+                  &micro) != 7) {
+    return std::nullopt;
+  }
+  const std::chrono::year_month_day date{std::chrono::year(year), std::chrono::month(month), std::chrono::day(day)};
+  if (!date.ok()) return std::nullopt;
+  const DatabaseTime time = std::chrono::sys_days(date) + std::chrono::hours(hour) + std::chrono::minutes(minute) +
+                            std::chrono::seconds(second) + std::chrono::microseconds(micro);
+  return time_text(time) == text ? std::optional(time) : std::nullopt;
+}
+
 inline RowJson json_of(const FailedMessage& failed) {
   return {{"consumer", failed.consumer},       {"business_key", failed.business_key},
           {"message_id", failed.message_id},   {"state", to_string(failed.state)},

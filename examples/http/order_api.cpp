@@ -62,9 +62,9 @@ void serve(const char* url, int port) {
   server.set_payload_max_length(1024UL * 1024);
   server.set_tcp_nodelay(true);
   server.Post("/orders", txinbox::http::httplib_route(guard, place_order));
-  txinbox::Pool for_operators = txinbox::open_pool(url, {.connections = 2});
-  txinbox::http::OperatorPage page(for_operators, {.path = "/txinbox"});
-  server.Get("/txinbox.*", txinbox::http::httplib_page(page));
+  txinbox::Pool for_operators = txinbox::open_pool(url, {.connections = 4});
+  txinbox::http::OperatorPage page(for_operators, {.path = "/txinbox", .anyone_may_read = true});
+  txinbox::http::mount_page(server, page, "/txinbox");
   if (!server.bind_to_port("127.0.0.1", port)) {
     throw std::runtime_error("cannot listen on port " + std::to_string(port));
   }

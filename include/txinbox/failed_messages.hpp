@@ -51,14 +51,15 @@ struct FailedMessage {
 /// Which failed messages to list or change. An empty or zero member selects all messages, except where it says
 /// otherwise.
 struct FailedFilter {
-  std::string consumer = {};              ///< Only messages of this consumer.
-  std::string business_key = {};          ///< Only messages with exactly this key.
-  std::optional<FailedState> state = {};  ///< None: all but the discarded messages.
-  std::string error_class = {};           ///< The class of the last failure, see `error_class`.
-  std::chrono::seconds older_than{0};     ///< The least time since the last failure.
-  bool with_payload = false;              ///< Only messages whose payload is stored.
-  std::size_t limit = 1000;               ///< At most this many messages are listed or changed in one call; 0: none.
-  bool payloads = false;                  ///< `list_failed` fills `FailedMessage::payload`.
+  std::string consumer = {};                      ///< Only messages of this consumer.
+  std::string business_key = {};                  ///< Only messages with exactly this key.
+  std::optional<FailedState> state = {};          ///< None: all but the discarded messages.
+  std::string error_class = {};                   ///< The class of the last failure, see `error_class`.
+  std::chrono::seconds older_than{0};             ///< The least time since the last failure.
+  std::optional<DatabaseTime> failed_until = {};  ///< Only messages that have not failed again since this time.
+  bool with_payload = false;                      ///< Only messages whose payload is stored.
+  std::size_t limit = 1000;  ///< At most this many messages are listed or changed in one call; 0: none.
+  bool payloads = false;     ///< `list_failed` fills `FailedMessage::payload`.
 
   /// The `cursor` of the last row of the page before: the list goes on behind it. Empty: it begins with its first row.
   std::string after = {};

@@ -159,11 +159,12 @@ RedriveSummary redrive(Source& source, const Republisher& publish, Pool& pool, c
 
 /// Which parked messages are published again from their stored payloads. An empty member selects all of them.
 struct StoredRedriveOptions {
-  std::string consumer = {};              ///< Only messages of this consumer.
-  std::string business_key = {};          ///< Only messages with exactly this key.
-  std::string error_class = {};           ///< Only messages whose last failure has this class.
-  std::size_t max = 0;                    ///< At most this many. 0: no limit.
-  bool dry_run = false;                   ///< Only counts them.
+  std::string consumer = {};                      ///< Only messages of this consumer.
+  std::string business_key = {};                  ///< Only messages with exactly this key.
+  std::string error_class = {};                   ///< Only messages whose last failure has this class.
+  std::optional<DatabaseTime> failed_until = {};  ///< Only messages that have not failed again since this time.
+  std::size_t max = 0;                            ///< At most this many. 0: no limit.
+  bool dry_run = false;                           ///< Only counts them.
   std::optional<OperatorAction> by = {};  ///< Who does it, and why: a row of `txinbox_audit` for each message, with the
                                           ///< action "redrive_stored". None: no row is written.
   std::stop_token stop = {};              ///< Ends the call after the present message.

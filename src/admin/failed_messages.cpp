@@ -12,6 +12,7 @@
 #include "backend/session.hpp"
 #include "backend/table_check.hpp"
 #include "base/hex.hpp"
+#include "base/utc_time.hpp"
 #include "message/key.hpp"
 #include "pool/inbox_session.hpp"
 #include "tables/audit_table.hpp"
@@ -73,6 +74,7 @@ std::string condition_of(const FailedFilter& filter, const backend::Dialect& sql
   if (!filter.business_key.empty()) condition += " AND f.business_key = " + sql.text(filter.business_key);
   if (!filter.error_class.empty()) condition += " AND f.last_error = " + sql.text(filter.error_class);
   if (filter.with_payload) condition += " AND f.payload IS NOT NULL";
+  if (filter.failed_until) condition += " AND f.last_failed_at <= " + sql.time(detail::utc_text(*filter.failed_until));
   if (filter.older_than.count() > 0) condition += " AND f.last_failed_at < " + sql.before(filter.older_than);
   return condition;
 }

@@ -17,7 +17,8 @@ FailedFilter filter_of(const StoredRedriveOptions& options) {
   return {.consumer = options.consumer,
           .business_key = options.business_key,
           .state = FailedState::parked,
-          .error_class = options.error_class};
+          .error_class = options.error_class,
+          .failed_until = options.failed_until};
 }
 
 std::size_t add_all(const ConnectionRef& connection, const std::string& topic, const StoredRedriveOptions& options) {

@@ -123,6 +123,13 @@ class PageTest(unittest.TestCase):
         self.assertTrue(eventually(is_there), f"there is no button {name} for {members}")
         return found[0]
 
+    def press(self, name, **members):
+        """Clicks the button. The page can refresh itself between the search and the click."""
+        def clicks():
+            self.button(name, **members).click()
+            return True
+        self.assertTrue(eventually(clicks))
+
     def confirm(self, **fields):
         for name, value in fields.items():
             self.driver.find_element(By.CSS_SELECTOR, f"dialog input[name={name}]").send_keys(value)
@@ -144,13 +151,13 @@ class PageTest(unittest.TestCase):
     def test_mouse(self):
         fail("mouse", ["a", "b", "c", "d"])
         self.open("failed?consumer=mouse")
-        self.button("Retry", business_key="a").click()
+        self.press("Retry", business_key="a")
         self.confirm(reason="ticket 7")
         self.said("Retry: 1 changed.")
-        self.button("Discard", business_key="b").click()
-        self.confirm()
+        self.press("Discard", business_key="b")
+        self.confirm(reason="wrong order")
         self.said("Discard: 1 changed.")
-        self.button("Redrive", business_key="c").click()
+        self.press("Redrive", business_key="c")
         self.confirm(to="orders")
         self.said("Redrive: 1 changed.")
         self.assertEqual(self.states("mouse"), {"b": "discarded", "d": "parked"})
@@ -163,9 +170,9 @@ class PageTest(unittest.TestCase):
     def test_cancel(self):
         fail("cancel", ["a"])
         self.open("failed?consumer=cancel")
-        self.button("Discard", business_key="a").click()
+        self.press("Discard", business_key="a")
         self.driver.find_element(By.CSS_SELECTOR, "dialog button[value=no]").click()
-        self.button("Discard", business_key="a").click()
+        self.press("Discard", business_key="a")
         self.driver.find_element(By.CSS_SELECTOR, "dialog input[name=reason]").send_keys(Keys.ESCAPE)
         time.sleep(3)
         self.assertEqual(self.states("cancel"), {"a": "parked"})
@@ -186,10 +193,11 @@ class PageTest(unittest.TestCase):
     def test_groups_and_two_operators(self):
         fail("two", ["a", "b", "c"])
         self.open("failed?consumer=two")
-        self.button("Discard", expected=3).click()  # the dialog keeps the page as it is
+        self.press("Discard", expected=3)  # the dialog keeps the page as it is
+        command("failed", "retry", "--consumer", "two", "a")  # the message that comes now does not take its place
         fail("two", ["d"])
-        self.confirm()
-        self.said("there are 4 such messages now")
+        self.confirm(reason="all of them")
+        self.said("there are 2 such messages now")
         self.assertEqual(set(self.states("two").values()), {"parked"})
         other = browser("bob")
         try:
@@ -197,21 +205,22 @@ class PageTest(unittest.TestCase):
             [button for button in other.find_elements(By.CSS_SELECTOR, "button.change")
              if json.loads(button.get_attribute("data-body")).get("business_key") == "d"
              and button.text == "Discard"][0].click()
+            other.find_element(By.CSS_SELECTOR, "dialog input[name=reason]").send_keys("twice")
             other.find_element(By.CSS_SELECTOR, "dialog button[value=yes]").click()
             self.assertTrue(eventually(lambda: "1 changed" in other.find_element(By.ID, "said").text))
         finally:
             other.quit()
-        self.button("Retry", expected=3).click()  # the first operator's page has seen the change of the second one
+        self.press("Retry", expected=2)  # the first operator's page has seen the change of the second one
         self.confirm()
-        self.said("Retry: 3 changed.")
+        self.said("Retry: 2 changed.")
         self.assertEqual(self.states("two"), {"d": "discarded"})
-        self.assertEqual({each["by"] for each in rows("audit", "--consumer", "two")}, {"ann", "bob"})
+        self.assertEqual({each["by"] for each in rows("audit", "--consumer", "two")} & {"ann", "bob"}, {"ann", "bob"})
 
     def test_hostile_keys(self):
         fail("hostile", HOSTILE)
         self.open("failed?consumer=hostile")
         for left, key in enumerate(HOSTILE):
-            self.button("Retry", business_key=key).click()
+            self.press("Retry", business_key=key)
             self.confirm()
             self.assertTrue(eventually(lambda: len(self.states("hostile")) == len(HOSTILE) - left - 1))
             self.assertNotIn(key, self.states("hostile"))
@@ -223,14 +232,14 @@ class PageTest(unittest.TestCase):
     def test_pause(self):
         consume("paused", ["a"])
         self.open("")
-        self.button("Pause", consumer="paused").click()
+        self.press("Pause", consumer="paused")
         self.driver.find_element(By.CSS_SELECTOR, "dialog button[value=yes]").click()  # without the reason
         self.assertEqual(rows("status")["pauses"], [])
         self.confirm(reason="a wrong version")
         self.said("Pause: 1 changed.")
         self.assertEqual([each["reason"] for each in rows("status")["pauses"]], ["a wrong version"])
         self.screenshot("consumers")
-        self.button("Resume", consumer="paused").click()
+        self.press("Resume", consumer="paused")
         self.confirm()
         self.said("Resume: 1 changed.")
         self.assertEqual(rows("status")["pauses"], [])

@@ -1,3 +1,5 @@
+#include <arpa/inet.h>
+
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -54,7 +56,11 @@ std::optional<std::pair<std::string, std::uint16_t>> address_of(std::string_view
   return std::pair(std::string(host), port);
 }
 
-bool is_loopback(std::string_view host) { return host == "localhost" || host == "::1" || host.starts_with("127."); }
+bool is_loopback(const std::string& host) {
+  in_addr address{};
+  const bool is_ip4 = ::inet_pton(AF_INET, host.c_str(), &address) == 1;
+  return host == "localhost" || host == "::1" || (is_ip4 && ntohl(address.s_addr) >> 24U == 127U);
+}
 
 /// 192 random bits as text.
 std::string new_token() {
@@ -75,7 +81,15 @@ ServeOptions serve_options(const Options& options, bool& is_new_token) {
                      .may_write = options.may_write,
                      .show_payloads = options.show_payloads};
   const bool is_local = is_loopback(serve.host);
+  if ((serve.host == "0.0.0.0" || serve.host == "::") && serve.hosts.empty()) {
+    throw UsageError("--listen on all addresses needs --host: the name by which browsers reach the page");
+  }
+  const auto has_port = [](const std::string& host) { return host.find_first_of(":[]/") != std::string::npos; };
+  if (std::ranges::any_of(serve.hosts, has_port)) throw UsageError("--host takes a name without a port");
+  const char* const given = std::getenv("TXINBOX_SERVE_TOKEN");
+  const bool has_token = given != nullptr && *given != '\0';
   if (!options.user_header.empty()) {
+    if (has_token) throw UsageError("either --user-header or TXINBOX_SERVE_TOKEN, not both");
     if (!is_local) {
       throw UsageError(
           "--user-header needs --listen on the loopback: otherwise everybody could send the header field without the "
@@ -83,8 +97,7 @@ ServeOptions serve_options(const Options& options, bool& is_new_token) {
     }
     return serve;
   }
-  const char* const given = std::getenv("TXINBOX_SERVE_TOKEN");
-  if (given != nullptr && *given != '\0') {
+  if (has_token) {
     serve.token = given;
   } else if (options.may_write || !is_local) {
     serve.token = new_token();

@@ -3,6 +3,8 @@
 #include "console/usage_error.hpp"
 
 #ifdef TXINBOX_CLI_HTTP
+#include <sys/socket.h>
+
 #include <atomic>
 #include <chrono>
 #include <thread>
@@ -18,7 +20,7 @@ namespace txinbox::cli {
 
 void serve_page(Pool& pool, const ServeOptions& options, const std::stop_token& stop,
                 const std::function<void(std::uint16_t port)>& on_listen) {
-  constexpr std::size_t largest_change = 64UL * 1024;
+  constexpr std::size_t threads = 32;
   http::OperatorPageOptions page_options{
       .path = options.path, .may_write = options.may_write, .show_payloads = options.show_payloads};
   page_options.hosts.push_back(options.host);
@@ -28,13 +30,21 @@ void serve_page(Pool& pool, const ServeOptions& options, const std::stop_token& 
     page_options.challenge.clear();
   } else if (!options.token.empty()) {
     page_options.sign_in = http::sign_in_with_token(options.token);
+  } else {
+    page_options.anyone_may_read = true;  // on the loopback only
   }
   http::OperatorPage page(pool, std::move(page_options));
   httplib::Server server;
-  server.set_payload_max_length(largest_change);
   server.set_tcp_nodelay(true);
-  server.Get(".*", http::httplib_page(page));
-  server.Post(".*", http::httplib_page(page));
+  server.set_read_timeout(std::chrono::seconds(2));  // a client that sends nothing holds a thread
+  server.set_keep_alive_timeout(2);
+  server.new_task_queue = [] { return new httplib::ThreadPool(threads); };  // NOLINT: the server deletes it
+  // By default, cpp-httplib lets several servers listen on one port. Then each gets a part of the requests.
+  server.set_socket_options([](int socket) {
+    const int yes = 1;
+    (void)::setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
+  });
+  http::mount_page(server, page, options.path);
   const int port = options.port == 0                                 ? server.bind_to_any_port(options.host)
                    : server.bind_to_port(options.host, options.port) ? int{options.port}
                                                                      : -1;

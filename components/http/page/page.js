@@ -1,6 +1,7 @@
 // The operators' page: it refreshes itself, and asks before each change. Without this file, the page can be read.
 
 const refreshEvery = 2000; // milliseconds
+const longestRefresh = 20000;
 const main = document.getElementById("main");
 const said = document.getElementById("said");
 // The address of the page can have a name and a password, with which fetch would fail.
@@ -20,39 +21,56 @@ function say(text, isWrong) {
 function isInUse() {
   const selection = document.getSelection();
   const selects = selection && !selection.isCollapsed && main.contains(selection.anchorNode);
-  return isAsking || selects || Boolean(main.querySelector("form :focus"));
+  const inputs = [...main.querySelectorAll("form.filter input")];
+  const hasTyped = inputs.some((each) => each.value !== each.defaultValue);
+  return isAsking || selects || hasTyped || Boolean(main.querySelector("form :focus"));
 }
 
-function nameOf(button) {
-  return button.dataset.action + button.dataset.body;
+// Says which of the links and buttons an element is.
+function nameOf(element) {
+  return element.matches("a, button.change") ? (element.href || "") + element.dataset.action + element.dataset.body : "";
 }
 
+// Shows the new content. The focus and the places to which tables are scrolled stay.
 function replaceMain(page) {
-  const focused = document.activeElement;
-  const button = focused && focused.matches("button.change") ? nameOf(focused) : null;
-  main.replaceChildren(...page.getElementById("main").childNodes);
-  if (button === null) return;
-  const same = [...main.querySelectorAll("button.change")].find((each) => nameOf(each) === button);
-  if (same) same.focus();
+  const fresh = page.getElementById("main");
+  if (fresh.innerHTML === main.innerHTML) return;
+  const focused = main.contains(document.activeElement) ? nameOf(document.activeElement) : null;
+  const scrolled = [...main.querySelectorAll(".scroll")].map((each) => each.scrollLeft);
+  main.replaceChildren(...fresh.childNodes);
+  [...main.querySelectorAll(".scroll")].forEach((each, i) => (each.scrollLeft = scrolled[i] || 0));
+  if (focused === null) return;
+  const same = [...main.querySelectorAll("a, button.change")].find((each) => nameOf(each) === focused);
+  (same || main).focus({ preventScroll: true });
 }
+
+let running = null; // the refresh that has not ended
 
 async function refresh(always) {
-  if (!always && (document.hidden || isInUse())) return;
+  if (!always && (running || document.hidden || isInUse())) return;
+  if (running) running.abort();
+  const mine = (running = new AbortController());
+  const timer = setTimeout(() => mine.abort(), longestRefresh);
   try {
     const headers = tag ? { "If-None-Match": tag } : {};
-    const answer = await fetch(address, { headers, cache: "no-store" });
-    if (answer.status === 304) return;
+    const answer = await fetch(address, { headers, cache: "no-store", signal: mine.signal });
     const text = await answer.text();
-    if (!answer.ok) {
+    if (running !== mine) return;
+    if (answer.status === 401) {
+      say("Sign in again: load the page again.", true);
+    } else if (answer.status !== 304 && !answer.ok) {
       say("The page could not be refreshed: status " + answer.status + ".", true);
-      return;
+    } else {
+      if (said.classList.contains("wrong") && !always) say("");
+      if (answer.status === 304 || (!always && isInUse())) return;
+      tag = answer.headers.get("ETag");
+      replaceMain(new DOMParser().parseFromString(text, "text/html"));
     }
-    if (!always && isInUse()) return;
-    tag = answer.headers.get("ETag");
-    replaceMain(new DOMParser().parseFromString(text, "text/html"));
-    if (said.classList.contains("wrong")) say("");
   } catch {
-    say("The server does not answer. The page shows what it showed last.", true);
+    if (running === mine) say("The server does not answer. The page shows what it showed last.", true);
+  } finally {
+    clearTimeout(timer);
+    if (running === mine) running = null;
   }
 }
 
@@ -72,9 +90,12 @@ function ask(button) {
   form.method = "dialog";
   const question = document.createElement("p");
   question.textContent = button.dataset.question;
+  question.id = "question";
+  dialog.setAttribute("aria-labelledby", question.id);
   form.append(question);
   if (button.dataset.action === "failed/redrive") form.append(field("Topic", "to", true));
-  form.append(field("Reason, for the audit", "reason", button.dataset.action === "pause"));
+  const needsReason = button.dataset.action === "pause" || button.dataset.action.endsWith("/discard");
+  form.append(field("Reason, for the audit", "reason", needsReason));
   const yes = document.createElement("button");
   yes.value = "yes";
   yes.textContent = button.textContent;

@@ -88,7 +88,7 @@ TEST_CASE("a page of another origin can change nothing") {
 }
 
 TEST_CASE("a page that is read-only shows everything, has no button, and changes nothing") {
-  PageKit t(http::OperatorPageOptions{});
+  PageKit t(http::OperatorPageOptions{.anyone_may_read = true});
   t.fail("svc", {"a"}, true);
   for (const char* target : {"/", "/failed", "/message?consumer=svc&key=a", "/outbox"}) {
     const Response response = t.get(target, {{"Host", "localhost"}});
@@ -121,6 +121,30 @@ TEST_CASE("a proxy names the operator") {
       t.post("/api/failed/retry", R"({"consumer":"svc","business_key":"a"})", with("X-Forwarded-User", "bob")).status ==
       200);
   CHECK(list_audit(t.pool.acquire()).at(0).actor == "bob");
+  auto twice = with("X-Forwarded-User", "bob");  // the client's own field, and that of the proxy
+  twice.insert(twice.begin(), {"X-Forwarded-User", "mallory"});
+  CHECK(t.get("/", twice).status == 401);
+}
+
+TEST_CASE("a page of another origin cannot make the browser load the page, but can link to it") {
+  PageKit t;
+  CHECK(t.get("/failed", with("Sec-Fetch-Site", "cross-site")).status == 403);
+  CHECK(t.get("/api/failed", with("Sec-Fetch-Site", "same-site")).status == 403);
+  auto link = with("Sec-Fetch-Site", "cross-site");
+  link.push_back({"Sec-Fetch-Mode", "navigate"});
+  CHECK(t.get("/failed", link).status == 200);
+}
+
+TEST_CASE("the port that belongs to the scheme may be left out") {
+  auto options = PageKit::writing();
+  options.hosts = {"ops.example"};
+  PageKit t(options);
+  t.fail("svc", {"a"}, true);
+  auto headers = with("Origin", "https://ops.example");
+  for (Header& each : headers) {
+    if (each.name == "Host") each.value = "ops.example:443";
+  }
+  CHECK(t.post("/api/failed/retry", R"({"consumer":"svc","business_key":"a"})", headers).status == 200);
 }
 
 TEST_CASE("each answer forbids other origins to load or show it") {
@@ -144,9 +168,11 @@ TEST_CASE("each answer forbids other origins to load or show it") {
 TEST_CASE("options that are not safe are refused") {
   PageKit t;
   CHECK_THROWS_AS(OperatorPage(t.pool, {.may_write = true}), Error);
-  CHECK_THROWS_AS(OperatorPage(t.pool, {.path = "txinbox"}), Error);
-  CHECK_THROWS_AS(OperatorPage(t.pool, {.path = "/txinbox/"}), Error);
-  CHECK_THROWS_AS(OperatorPage(t.pool, {.hosts = {}}), Error);
+  for (const char* path : {"txinbox", "/txinbox/", "/a b", "/a%20b", "//evil.example", "/a?b"}) {
+    CHECK_THROWS_AS(OperatorPage(t.pool, {.path = path, .anyone_may_read = true}), Error);
+  }
+  CHECK_THROWS_AS(OperatorPage(t.pool, {.hosts = {}, .anyone_may_read = true}), Error);
+  CHECK_THROWS_AS(OperatorPage(t.pool, {}), Error);  // open to everybody by mistake
   CHECK_THROWS_AS((void)http::sign_in_with_token("too short"), Error);
 }
 

@@ -48,8 +48,11 @@ struct Serving {
 std::vector<Ended> refused(const std::string& db) {
   return {run({"serve", "--listen", "8317"}, db),
           run({"serve", "--listen", "0.0.0.0:0", "--user-header", "X-User"}, db),
-          run({"serve", "--listen", "127.0.0.1:99999"}, db), run({"serve", "--path", "x"}, db),
-          run({"serve", "--listen", "192.0.2.1:0", "--write"}, db)};
+          run({"serve", "--listen", "127.0.0.1:99999"}, db),
+          run({"serve", "--path", "x"}, db),
+          run({"serve", "--listen", "192.0.2.1:0", "--write"}, db),
+          run({"serve", "--listen", "0.0.0.0:0"}, db),
+          run({"serve", "--host", "ops.example:443"}, db)};
 }
 
 TEST_CASE("the command serves a page that is read-only, and ends with SIGTERM") {
@@ -88,6 +91,24 @@ TEST_CASE("with --write, the operator signs in with the password that the comman
   CHECK(t.db.claim_of("a") == "none");
   CHECK(list_audit(t.pool.acquire()).at(0).actor == "ann");
   CHECK(client.Post("/api/failed/retry", header, std::string(70'000, ' '), "application/json")->status == 413);
+  serving.ends();
+}
+
+TEST_CASE("the server limits a body in chunks, refuses parts of an answer, and shares its port with no other") {
+  const PageKit t;
+  Serving serving(t.db.url(), {});
+  auto client = serving.client();
+  const auto chunks = [](std::size_t offset, httplib::DataSink& sink) {
+    if (offset >= 1'000'000) return sink.done(), true;
+    return sink.write(std::string(10'000, ' ').data(), 10'000);
+  };
+  const auto refused_body = client.Post("/api/pause", {}, chunks, "application/json");
+  CHECK((!refused_body || refused_body->status == 413));  // the connection can be closed before the answer is read
+  const httplib::Headers parts{{"Range", "bytes=0-9,0-9"}};
+  CHECK(client.Get("/failed", parts)->status == 416);
+  const auto url = serving.first_line.at("url").get<std::string>();
+  const std::string port = url.substr(url.rfind(':') + 1, url.size() - url.rfind(':') - 2);
+  CHECK(run({"serve", "--listen", "127.0.0.1:" + port}, t.db.url()).status == 2);
   serving.ends();
 }
 

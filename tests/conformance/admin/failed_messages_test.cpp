@@ -174,10 +174,21 @@ TEST_CASE("failed messages are counted in groups by consumer, state and class of
   CHECK(groups[1].error_class == "rejected");
   CHECK(groups[2].state == FailedState::failing);
   CHECK(group_failed(*db.session(), {.limit = 1}).size() == 1);
+  const auto until = groups[0].last_failed_at;
+  CHECK(group_failed(*db.session(), {.consumer = "svc", .state = FailedState::parked, .failed_until = until})
+            .at(0)
+            .messages == 3);
+  std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  fails(parking, {.business_key = "later"});
+  CHECK(group_failed(*db.session(), {.consumer = "svc", .state = FailedState::parked, .failed_until = until})
+            .at(0)
+            .messages == 3);
+  CHECK(discard_failed(*db.session(), {.business_key = "later", .failed_until = until}) == 0);
+  CHECK(discard_failed(*db.session(), {.business_key = "later"}) == 1);
   CHECK(group_failed(*db.session(), {.consumer = "svc", .state = FailedState::parked}).size() == 1);
   CHECK(discard_failed(*db.session(), {.consumer = "svc"}) == 4);
   CHECK(group_failed(*db.session()).size() == 1);
-  CHECK(group_failed(*db.session(), {.state = FailedState::discarded}).size() == 1);
+  CHECK(group_failed(*db.session(), {.state = FailedState::discarded}).at(0).messages == 5);
 }
 
 TEST_CASE("a message is not lost while it is parked and retried concurrently") {

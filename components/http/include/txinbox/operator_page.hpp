@@ -4,7 +4,7 @@
 /// A page for operators, which shows and repairs what the inbox and the outbox hold. `txinbox serve` runs it. A service
 /// can mount it in its own HTTP server.
 ///
-/// There is no HTTP library in this header. The adapter `httplib_page` in txinbox/http/httplib.hpp connects it to one.
+/// There is no HTTP library in this header. `mount_page` in txinbox/http/httplib.hpp connects it to one.
 
 #include <functional>
 #include <memory>
@@ -32,8 +32,8 @@ using SignIn = std::function<std::optional<std::string>(const Request&)>;
 SignIn sign_in_with_token(std::string token);
 
 /// A sign-in by a proxy in front of the server, which has authenticated the operator: the name is the value of this
-/// header field. A client that reaches the server without the proxy can set the field itself. So let only the proxy
-/// reach it.
+/// header field. A request with several such fields is refused. A client that reaches the server without the proxy can
+/// set the field itself. So no other program may reach it.
 SignIn sign_in_by_header(std::string name);
 
 /// How the page is served, and what operators may do there.
@@ -45,8 +45,11 @@ struct OperatorPageOptions {
   /// origin that has its own name resolved to this server (DNS rebinding).
   std::vector<std::string> hosts = {"localhost", "127.0.0.1", "::1"};
 
-  /// Empty: whoever reaches the page may read it. Then nobody can change anything.
+  /// Who sends a request. It must be set, unless `anyone_may_read` is: a page must not be open by mistake.
   SignIn sign_in = {};
+
+  /// Without `sign_in`: whoever reaches the server may read everything. Nobody can change anything then.
+  bool anyone_may_read = false;
 
   /// The value of WWW-Authenticate in the answer 401. Empty: none.
   std::string challenge = "Basic realm=\"txinbox\", charset=\"UTF-8\"";

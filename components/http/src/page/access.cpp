@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cstring>
 #include <utility>
 
 #include <openssl/crypto.h>
@@ -44,6 +45,23 @@ std::optional<std::string> from_base64(std::string_view text) {
   return bytes;
 }
 
+/// The value of a header field that must be there once; none otherwise.
+std::optional<std::string_view> only_header(const Request& request, std::string_view name) {
+  std::optional<std::string_view> value;
+  for (const Header& each : request.headers) {
+    if (lower(each.name) != lower(name)) continue;
+    if (value) return std::nullopt;
+    value = each.value;
+  }
+  return value;
+}
+
+std::string without_default_port(std::string_view authority, std::string_view scheme) {
+  const std::string_view port = scheme == "https" ? ":443" : ":80";
+  if (authority.ends_with(port)) authority.remove_suffix(port.size());
+  return lower(authority);
+}
+
 bool is_name(std::string_view name) {
   return !name.empty() && name.size() <= longest_name &&
          std::ranges::none_of(name, [](unsigned char c) { return c < 0x20 || c == 0x7f; });
@@ -73,7 +91,7 @@ SignIn sign_in_with_token(std::string token) {
 
 SignIn sign_in_by_header(std::string name) {
   return [name = std::move(name)](const Request& request) -> std::optional<std::string> {
-    const auto field = find_header(request.headers, name);
+    const auto field = only_header(request, name);  // a proxy may have left the client's own field
     return field && is_name(*field) ? std::optional<std::string>(*field) : std::nullopt;
   };
 }
@@ -86,16 +104,30 @@ Access::Access(const OperatorPageOptions& options) : options_(options) {
           "OperatorPageOptions::path must be empty, or begin with a slash and not end with one");
   require(!options.hosts.empty(), "OperatorPageOptions::hosts must name at least one host");
   require(!options.may_write || options.sign_in, "OperatorPageOptions::may_write needs a sign_in");
+  require(options.anyone_may_read || options.sign_in,
+          "OperatorPageOptions needs a sign_in, or anyone_may_read if everybody who reaches the server may read");
+  require(
+      std::ranges::all_of(options.path,
+                          [](unsigned char c) { return std::isalnum(c) != 0 || std::strchr("/-._~", c) != nullptr; }) &&
+          options.path.find("//") == std::string::npos,
+      "OperatorPageOptions::path has a character that is not a letter, a digit, or one of -._~, or an empty part");
 }
 
 std::optional<Refused> Access::refuses_host(const Request& request) const {
-  const auto field = find_header(request.headers, "Host");
+  const auto field = only_header(request, "Host");
   const std::string host = host_of(field.value_or(""));
   const bool is_known = !host.empty() && std::ranges::any_of(options_.hosts, [&](const std::string& each) {
     return lower(each) == host;
   });
   if (is_known) return std::nullopt;
   return Refused{421, "this page is not reached by the host that the request names"};
+}
+
+std::optional<Refused> Access::refuses_read(const Request& request) const {
+  const auto site = find_header(request.headers, "Sec-Fetch-Site");
+  const bool is_of_another = site && (*site == "cross-site" || *site == "same-site");
+  if (!is_of_another || find_header(request.headers, "Sec-Fetch-Mode") == "navigate") return std::nullopt;
+  return Refused{403, "the request comes from another origin"};
 }
 
 std::optional<Refused> Access::refuses_change(const Request& request) const {
@@ -107,7 +139,9 @@ std::optional<Refused> Access::refuses_change(const Request& request) const {
   if (!origin) return std::nullopt;  // not a browser
   const auto scheme_end = origin->find("://");
   const auto host = find_header(request.headers, "Host").value_or("");
-  if (scheme_end == std::string_view::npos || lower(origin->substr(scheme_end + 3)) != lower(host)) {
+  const std::string scheme = scheme_end == std::string_view::npos ? "" : lower(origin->substr(0, scheme_end));
+  const auto at = scheme_end == std::string_view::npos ? std::string_view() : origin->substr(scheme_end + 3);
+  if (scheme.empty() || without_default_port(at, scheme) != without_default_port(host, scheme)) {
     return Refused{403, "the request comes from another origin"};
   }
   return std::nullopt;

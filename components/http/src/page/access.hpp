@@ -25,6 +25,9 @@ class Access {
   /// Whether the request names a host by which the page may be reached.
   std::optional<Refused> refuses_host(const Request&) const;
 
+  /// Whether a page of another origin makes the browser load this, and does not lead the operator here.
+  std::optional<Refused> refuses_read(const Request&) const;
+
   /// Whether a page of another origin can have sent this change, or nobody may change anything. Call it after
   /// `refuses_host`.
   std::optional<Refused> refuses_change(const Request&) const;

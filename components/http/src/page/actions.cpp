@@ -1,5 +1,6 @@
 #include "page/actions.hpp"
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstdint>
@@ -13,12 +14,16 @@
 #include <txinbox/outbox_messages.hpp>
 #include <txinbox/redrive.hpp>
 
+#include "shared/row_json.hpp"
+
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace http {
 namespace {
 
 using nlohmann::json;
+
+constexpr std::size_t most_groups = 1'000'000;
 
 Error wrong(const std::string& text) { return Error(ErrorCode::invalid_argument, text); }
 
@@ -27,6 +32,9 @@ class Body {
  public:
   explicit Body(std::string_view text) : json_(json::parse(text, nullptr, false)) {
     if (!json_.is_object()) throw wrong("the body of a change must be a JSON object");
+    for (const auto& [name, value] : json_.items()) {
+      if (std::ranges::find(members, name) == members.end()) throw wrong("a change has no such member: " + name);
+    }
   }
 
   /// The text of a member; empty if it is missing.
@@ -51,6 +59,10 @@ class Body {
   }
 
  private:
+  static constexpr std::array<std::string_view, 10> members{"consumer",    "business_key", "state", "error_class",
+                                                            "expected",    "failed_until", "to",    "id",
+                                                            "for_seconds", "reason"};
+
   json json_;
 };
 
@@ -64,15 +76,21 @@ std::optional<FailedState> state_of(const std::string& name) {
   throw wrong("state must be failing, parked or torn");
 }
 
-/// One message, or all that the members choose.
+/// One message, or all that the members choose. A message that has failed again since the operator has looked is not
+/// among them.
 FailedFilter failed_filter(const Body& body) {
   FailedFilter filter{.consumer = body.required("consumer"),
                       .business_key = body.text("business_key"),
                       .state = state_of(body.text("state")),
                       .error_class = body.text("error_class"),
-                      .limit = std::numeric_limits<std::int32_t>::max()};
-  if (filter.business_key.empty() && !body.number("expected"))
-    throw wrong("a change of many messages needs the number that is expected");
+                      .limit = 1};
+  if (!filter.business_key.empty()) return filter;
+  const auto expected = body.number("expected");
+  filter.failed_until = component::read_time(body.text("failed_until"));
+  if (!expected || *expected == 0 || !filter.failed_until) {
+    throw wrong("a change of many messages needs the number that is expected, and failed_until, a time in UTC");
+  }
+  filter.limit = static_cast<std::size_t>(*expected);
   return filter;
 }
 
@@ -80,7 +98,9 @@ FailedFilter failed_filter(const Body& body) {
 std::optional<ActionResult> refuses_count(Connection& connection, const Body& body, const FailedFilter& filter) {
   if (!filter.business_key.empty()) return std::nullopt;
   std::int64_t messages = 0;
-  for (const FailedGroup& group : group_failed(connection, filter)) messages += group.messages;
+  FailedFilter all = filter;
+  all.limit = most_groups;
+  for (const FailedGroup& group : group_failed(connection, all)) messages += group.messages;
   if (static_cast<std::uint64_t>(messages) == *body.number("expected")) return std::nullopt;
   return ActionResult{
       .status = 409,
@@ -99,11 +119,16 @@ ActionResult change_failed(Connection& connection, const Body& body, const Opera
 
 ActionResult redrive(Connection& connection, const Body& body, const OperatorAction& by) {
   FailedFilter filter = failed_filter(body);
+  if (filter.state && filter.state != FailedState::parked) throw wrong("only parked messages are published again");
   filter.state = FailedState::parked;
   if (auto refused = refuses_count(connection, body, filter)) return std::move(*refused);
-  const StoredRedriveSummary done = redrive_stored(
-      connection, body.required("to"),
-      {.consumer = filter.consumer, .business_key = filter.business_key, .error_class = filter.error_class, .by = by});
+  const StoredRedriveSummary done = redrive_stored(connection, body.required("to"),
+                                                   {.consumer = filter.consumer,
+                                                    .business_key = filter.business_key,
+                                                    .error_class = filter.error_class,
+                                                    .failed_until = filter.failed_until,
+                                                    .max = filter.limit,
+                                                    .by = by});
   return {.text = json{{"changed", done.added}, {"without_payload", done.without_payload}}.dump()};
 }
 

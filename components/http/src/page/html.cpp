@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <utility>
 
 #include <nlohmann/json.hpp>
 
@@ -37,8 +38,22 @@ std::size_t character_at(std::string_view text, std::uint32_t& number) {
 
 /// Whether the character changes the direction of text or has no width.
 bool is_invisible(std::uint32_t c) {
-  return (c >= 0x200B && c <= 0x200F) || (c >= 0x202A && c <= 0x202E) || (c >= 0x2060 && c <= 0x2069) || c == 0xFEFF ||
-         c == 0x061C || c == 0x00AD;
+  constexpr std::array<std::pair<std::uint32_t, std::uint32_t>, 15> ranges{{{0x00AD, 0x00AD},
+                                                                            {0x061C, 0x061C},
+                                                                            {0x115F, 0x1160},
+                                                                            {0x180E, 0x180E},
+                                                                            {0x200B, 0x200F},
+                                                                            {0x2028, 0x202E},
+                                                                            {0x2060, 0x2069},
+                                                                            {0x2800, 0x2800},
+                                                                            {0x3164, 0x3164},
+                                                                            {0xFE00, 0xFE0F},
+                                                                            {0xFEFF, 0xFEFF},
+                                                                            {0xFFA0, 0xFFA0},
+                                                                            {0xFFF9, 0xFFFB},
+                                                                            {0x1D173, 0x1D17A},
+                                                                            {0xE0000, 0xE0FFF}}};
+  return std::ranges::any_of(ranges, [&](const auto& range) { return c >= range.first && c <= range.second; });
 }
 
 bool is_special(char c) { return c == '&' || c == '<' || c == '>' || c == '"' || c == '\''; }
@@ -48,7 +63,8 @@ std::string reference(char c) { return "&#" + std::to_string(int{c}) + ";"; }
 std::string number_of(std::uint32_t c) {
   constexpr std::string_view digits = "0123456789ABCDEF";
   std::string text = "\xE2\x9F\xA8U+";  // ⟨
-  for (int shift = 12; shift >= 0; shift -= 4) text += digits[c >> static_cast<unsigned>(shift) & 15U];
+  for (int shift = c > 0xFFFF ? 16 : 12; shift >= 0; shift -= 4)
+    text += digits[c >> static_cast<unsigned>(shift) & 15U];
   return text + "\xE2\x9F\xA9";  // ⟩
 }
 

@@ -41,7 +41,8 @@ Response answer(int status, std::string_view type, std::string body) {
                       {"X-Frame-Options", "DENY"},
                       {"Referrer-Policy", "no-referrer"},
                       {"Cross-Origin-Resource-Policy", "same-origin"},
-                      {"Cache-Control", "private, no-cache"}},
+                      {"Cross-Origin-Opener-Policy", "same-origin"},
+                      {"Cache-Control", "no-store"}},
           .body = std::move(body)};
 }
 
@@ -100,6 +101,7 @@ class OperatorPage::Impl {
   Response respond(const Request& request) {
     const bool wants_json = is_below(request.target, options_.path + "/api");
     try {
+      if (const auto refused = access_.refuses_host(request)) return refuse(*refused, wants_json);
       Target target = read_target(request.target);
       if (!is_below(request.target, options_.path)) return refuse({404, "there is no such page"}, wants_json);
       target.path.erase(0, options_.path.size());
@@ -108,7 +110,7 @@ class OperatorPage::Impl {
         target.path.erase(0, std::string_view("/api").size());
         if (target.path.empty() || target.path == "/consumers") target.path = "/";
       }
-      if (const auto refused = access_.refuses_host(request)) return refuse(*refused, wants_json);
+      if (const auto refused = access_.refuses_read(request)) return refuse(*refused, wants_json);
       std::string user;
       if (options_.sign_in) {
         auto name = options_.sign_in(request);
@@ -148,13 +150,14 @@ class OperatorPage::Impl {
   RowJson examined() {
     const SlowView::Result result = doctor_.get();
     if (!result.error.empty() && result.value.is_null()) throw std::runtime_error(result.error);
-    return {{"rows", result.value}, {"age_seconds", result.age.count()}};
+    return {{"rows", result.value}, {"age_seconds", result.age.count()}, {"error", result.error}};
   }
 
   /// The numbers of all consumed messages, as old as they are.
   void add_counts(RowJson& view) {
     const SlowView::Result counts = counts_.get();
     view["consumed_age_seconds"] = nullptr;
+    view["consumed_error"] = counts.error;
     if (!counts.value.is_null()) view["consumed_age_seconds"] = counts.age.count();
     for (RowJson& consumer : view["consumers"]) {
       const auto found = counts.value.find(consumer["consumer"].get<std::string>());
@@ -165,7 +168,7 @@ class OperatorPage::Impl {
   Response change(const Request& request, const Target& target, const std::string& user) {
     if (const auto refused = access_.refuses_change(request)) return refuse(*refused, true);
     const auto type = find_header(request.headers, "Content-Type").value_or("");
-    if (!type.starts_with(json_type)) return refuse({415, "a change is JSON"}, true);
+    if (type.substr(0, type.find(';')) != json_type) return refuse({415, "a change is JSON"}, true);
     Connection connection = pool_.acquire();
     const auto done = run_action(connection, std::string_view(target.path).substr(1), request.body, user);
     if (!done) return refuse({404, "there is no such change"}, true);
@@ -191,7 +194,9 @@ class OperatorPage::Impl {
 
   Response refuse(const Refused& refused, bool wants_json) const {
     if (wants_json) return answer(refused.status, json_type, component::text_of({{"error", refused.why}}) + '\n');
-    return answer(refused.status, html_type, error_page(refused.status, refused.why, context("")));
+    PageContext of_error = context("");
+    of_error.is_error = true;
+    return answer(refused.status, html_type, error_page(refused.status, refused.why, of_error));
   }
 
   PageContext context(const std::string& user) const {

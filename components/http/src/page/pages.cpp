@@ -15,8 +15,9 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::array<std::pair<std::string_view, std::string_view>, 7> links{{{"/", "Consumers"},
+constexpr std::array<std::pair<std::string_view, std::string_view>, 8> links{{{"/", "Consumers"},
                                                                               {"/failed", "Failed"},
+                                                                              {"/message", "Message"},
                                                                               {"/conflicts", "Conflicts"},
                                                                               {"/leases", "Leases"},
                                                                               {"/outbox", "Outbox"},
@@ -40,15 +41,17 @@ std::string frame(std::string_view current, std::string_view title, const std::s
   html += "</ul></nav></header>\n<main id=\"main\" tabindex=\"-1\"><h1>" + escaped(title) + "</h1>\n" + main +
           "</main>\n<p id=\"said\" role=\"status\"></p>\n<footer><p>";
   html += context.may_write ? "You are " + escaped(context.user) + ". Each change is recorded in the audit."
-                            : std::string("This page is read-only.");
+                            : std::string(context.is_error ? "" : "This page is read-only.");
   return html + " Times are in UTC.</p></footer></body></html>\n";
 }
 
-/// A button for a change. Only with JavaScript it is visible.
-std::string button(std::string_view name, std::string_view action, const Json& body, std::string_view question) {
+/// A button for a change. Only with JavaScript it is visible. `of`: what it changes.
+std::string button(std::string_view name, std::string_view action, const Json& body, std::string_view question,
+                   std::string_view of) {
   const std::string json = body.dump(-1, ' ', true, Json::error_handler_t::replace);  // ASCII: it stays exact
   return "<button type=\"button\" class=\"change\" data-action=\"" + escaped(action) + "\" data-body=\"" +
-         escaped(json) + "\" data-question=\"" + escaped(question) + "\">" + escaped(name) + "</button>";
+         escaped(json) + "\" data-question=\"" + escaped(question) + "\" aria-label=\"" + escaped(name) + " " +
+         escaped(of) + "\">" + escaped(name) + "</button>";
 }
 
 std::string text(const Json& row, std::string_view member) { return row.at(std::string(member)).get<std::string>(); }
@@ -119,16 +122,20 @@ std::string consumers(const Target&, const Json& view, const PageContext& contex
     if (member != "paused") return {};
     const Json body{{"consumer", consumer}};
     if (!row.at("paused").get<bool>()) {
-      const std::string change = context.may_write ? button("Pause", "pause", body, "Pause " + consumer + "?") : "";
+      const std::string change =
+          context.may_write ? button("Pause", "pause", body, "Pause " + consumer + "?", consumer) : "";
       return "no " + change;
     }
     return "<strong>yes</strong> " +
-           (context.may_write ? button("Resume", "resume", body, "Let " + consumer + " run again?") : "");
+           (context.may_write ? button("Resume", "resume", body, "Let " + consumer + " run again?", consumer) : "");
   };
   std::string html = "<p>" + escaped(text(view, "database")) + " " + escaped(text(view, "server_version")) +
                      ", schema version " + std::to_string(view.at("schema_version").get<int>());
   if (!view.at("estimated_rows").is_null())
     html += ", about " + grouped(view.at("estimated_rows").get<long long>()) + " rows";
+  if (!view.at("consumed_age_seconds").is_null())
+    html += "; consumed messages counted " + human_age(view.at("consumed_age_seconds").get<long long>()) + " ago";
+  if (!text(view, "consumed_error").empty()) html += "; counting fails: " + escaped(text(view, "consumed_error"));
   html += "</p>\n" + table("Consumers",
                            {{"Consumer", "consumer"},
                             {"Consumed", "consumed", Shows::number},
@@ -159,17 +166,17 @@ std::string failed_changes(const Json& body, std::string_view state, std::string
   const std::string of(what);
   std::string html;
   if (state == "parked" || state == "failing")
-    html += button("Retry", "failed/retry", body, "Let " + of + " run again?");
+    html += button("Retry", "failed/retry", body, "Let run again: " + of + "?", of);
   if (state == "parked")
-    html += button("Redrive", "failed/redrive", body, "Publish " + of + " again from the stored payload?");
+    html += button("Redrive", "failed/redrive", body, "Publish again from the stored payload: " + of + "?", of);
   if (state == "parked" || state == "failing" || state == "torn")
-    html += button("Discard", "failed/discard", body, "Give " + of + " up for good?");
+    html += button("Discard", "failed/discard", body, "Give up for good: " + of + "?", of);
   return html;
 }
 
 std::string changes_of_row(const Json& row) {
   return failed_changes({{"consumer", row.at("consumer")}, {"business_key", row.at("business_key")}},
-                        text(row, "state"), text(row, "business_key"));
+                        text(row, "state"), text(row, "business_key") + " of " + text(row, "consumer"));
 }
 
 std::string failed(const Target& target, const Json& view, const PageContext& context) {
@@ -180,18 +187,22 @@ std::string failed(const Target& target, const Json& view, const PageContext& co
                                   {"Error class", "error_class"}});
   const auto of_group = [&](const Json& row, std::string_view member) -> std::string {
     const std::string error = text(row, "error_class");
-    if (member == "error_class") {
+    if (member == "error_class" && !error.empty()) {
       return anchor(
           link_to(context.path + "/failed",
                   {{"consumer", text(row, "consumer")}, {"state", text(row, "state")}, {"error_class", error}}),
-          error.empty() ? "(none)" : error);
+          error);
     }
-    if (member != "changes" || error.empty()) return {};
-    const std::string all = grouped(row.at("messages").get<long long>()) + " messages";
+    const std::string until = text(row, "last_failed_at");
+    if (member != "changes" || error.empty() || until.empty()) return {};
+    const auto messages = row.at("messages").get<long long>();
+    const std::string all = grouped(messages) + (messages == 1 ? " message" : " messages") + " of " +
+                            text(row, "consumer") + ", " + text(row, "state") + ", " + error;
     return failed_changes({{"consumer", row.at("consumer")},
                            {"error_class", error},
                            {"state", row.at("state")},
-                           {"expected", row.at("messages")}},
+                           {"expected", messages},
+                           {"failed_until", until}},
                           text(row, "state"), all) +
            " ";
   };
@@ -199,17 +210,19 @@ std::string failed(const Target& target, const Json& view, const PageContext& co
     return member == "changes" ? changes_of_row(row) + " " : std::string();
   };
   const auto with_changes = [&](std::vector<Column> columns) {
-    if (context.may_write) columns.push_back({"", "changes"});
+    if (context.may_write) columns.push_back({"Changes", "changes"});
     return columns;
   };
-  html += table("By error class",
-                with_changes({{"Consumer", "consumer"},
-                              {"State", "state"},
-                              {"Error class", "error_class"},
-                              {"Messages", "messages", Shows::number},
-                              {"First failure", "first_failed_at", Shows::time},
-                              {"Last failure", "last_failed_at", Shows::time}}),
-                view.at("groups"), of_group);
+  if (target["key"].empty()) {  // the groups do not count one key
+    html += table("By error class",
+                  with_changes({{"Consumer", "consumer"},
+                                {"State", "state"},
+                                {"Error class", "error_class"},
+                                {"Messages", "messages", Shows::number},
+                                {"First failure", "first_failed_at", Shows::time},
+                                {"Last failure", "last_failed_at", Shows::time}}),
+                  view.at("groups"), of_group);
+  }
   html += table("Messages",
                 with_changes({{"Consumer", "consumer"},
                               {"Business key", "business_key"},
@@ -224,13 +237,14 @@ std::string failed(const Target& target, const Json& view, const PageContext& co
 std::string message(const Target& target, const Json& view, const PageContext& context) {
   std::string html = filter_form(target, context, {{"Consumer", "consumer"}, {"Business key", "key"}});
   const Json& row = view.at("row");
+  if (target["consumer"].empty() || target["key"].empty()) return html + "<p>Name a consumer and a key.</p>\n";
   if (row.is_null() && view.at("failed").empty()) {
     html += "<p>Nothing is recorded for this key.</p>\n";
   }
   if (!row.is_null()) {
     html += "<section><h2>Record</h2><dl>";
     for (const auto& [name, value] : row.items()) {
-      if (value.is_null() || value == "") continue;
+      if (value.is_null() || (value.is_string() && value.get_ref<const std::string&>().empty())) continue;
       html += "<dt>" + escaped(name) + "</dt><dd>" +
               escaped(value.is_string() ? value.get<std::string>() : value.dump()) + "</dd>";
     }
@@ -248,7 +262,7 @@ std::string message(const Target& target, const Json& view, const PageContext& c
                  {"Last error", "last_error"},
                  {"Last failure", "last_failed_at", Shows::time},
                  {"Error text", "error_text"},
-                 {"", "changes"}},
+                 {"Changes", "changes"}},
                 view.at("failed"), of_failed);
   if (context.show_payloads) {
     for (const Json& each : view.at("failed")) {
@@ -322,8 +336,8 @@ std::string outbox(const Target& target, const Json& view, const PageContext& co
     const std::string state = text(row, "state");
     const std::string id = text(row, "id");
     std::string buttons;
-    if (state == "parked") buttons += button("Retry", "outbox/retry", body, "Let " + id + " be published again?");
-    if (state != "waiting") buttons += button("Discard", "outbox/discard", body, "Remove " + id + " for good?");
+    if (state == "parked") buttons += button("Retry", "outbox/retry", body, "Let " + id + " be published again?", id);
+    if (state != "waiting") buttons += button("Discard", "outbox/discard", body, "Remove " + id + " for good?", id);
     return buttons + " ";
   };
   html += table("Messages",
@@ -335,7 +349,7 @@ std::string outbox(const Target& target, const Json& view, const PageContext& co
                  {"Age", "age_ms", Shows::milliseconds},
                  {"Attempts", "attempts", Shows::number},
                  {"Last error", "last_error"},
-                 {"", "changes"}},
+                 {"Changes", "changes"}},
                 view.at("rows"), cell);
   html += next_page(target, view, context);
   return html + table("Relays",
@@ -364,7 +378,9 @@ std::string audit(const Target& target, const Json& view, const PageContext& con
 std::string doctor(const Target&, const Json& view, const PageContext&) {
   const Json& rows = view.at("rows");
   if (rows.is_null()) return "<p>The database is being examined. This page shows the result.</p>\n";
-  std::string html = "<p>Examined " + human_age(view.at("age_seconds").get<long long>()) + " ago.</p>\n";
+  std::string html = "<p>Examined " + human_age(view.at("age_seconds").get<long long>()) + " ago.";
+  if (!text(view, "error").empty()) html += " The latest try failed: " + escaped(text(view, "error"));
+  html += "</p>\n";
   return html + table("Findings",
                       {{"Severity", "severity"}, {"Subject", "subject"}, {"Found", "found"}, {"Remedy", "remedy"}},
                       rows);

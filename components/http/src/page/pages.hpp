@@ -17,6 +17,7 @@ struct PageContext {
   std::string path;            ///< `OperatorPageOptions::path`.
   bool may_write = false;      ///< Whether the buttons are there.
   std::string user = {};       ///< The operator; empty if nobody has signed in.
+  bool is_error = false;       ///< It is an error page, perhaps for somebody who has not signed in.
   bool show_payloads = false;  ///< As `OperatorPageOptions::show_payloads`.
   std::function<std::string(const std::string& consumer)> chart = {};
 };

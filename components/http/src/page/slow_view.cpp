@@ -15,9 +15,9 @@ SlowView::Result SlowView::get() {
   constexpr auto longest_wait = 200ms;
   std::unique_lock lock(mutex_);
   if (!is_reading_ && Clock::now() >= next_) {
-    is_reading_ = true;
     if (thread_.joinable()) thread_.join();  // it has ended
     thread_ = std::jthread([this] { read(); });
+    is_reading_ = true;  // `read` waits for the lock before it ends
   }
   if (value_.is_null()) has_result_.wait_for(lock, longest_wait, [this] { return !is_reading_; });
   const auto age = std::chrono::floor<std::chrono::seconds>(Clock::now() - read_at_);
@@ -39,7 +39,8 @@ void SlowView::read() {
   const auto end = Clock::now();
   const std::lock_guard lock(mutex_);
   is_reading_ = false;
-  next_ = end + std::max<Clock::duration>(least_pause, pauses_for_one_reading * (end - begin));
+  const Clock::duration pause = error.empty() ? pauses_for_one_reading * (end - begin) : Clock::duration(least_pause);
+  next_ = end + std::max<Clock::duration>(least_pause, pause);
   error_ = std::move(error);
   if (error_.empty()) {
     value_ = std::move(value);

@@ -41,6 +41,7 @@ const std::string& Target::operator[](std::string_view name) const {
 }
 
 Target read_target(std::string_view target) {
+  if (target.find("%00") != std::string_view::npos) throw Error(ErrorCode::invalid_argument, "the URL has a NUL");
   target = target.substr(0, target.find('#'));
   const auto question = target.find('?');
   Target read{.path = decoded(target.substr(0, question), false)};

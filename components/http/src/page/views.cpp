@@ -98,8 +98,9 @@ RowJson message(Connection& connection, const Target& target, const ViewOptions&
   const std::string& consumer = target["consumer"];
   const std::string& key = target["key"];
   RowJson json{{"consumer", consumer}, {"business_key", key}, {"row", nullptr}};
+  for (const char* list : {"failed", "conflicts", "outbox", "audit"}) json[list] = RowJson::array();
+  if (consumer.empty() || key.empty()) return json;
   if (const auto row = find_message(connection, consumer, key)) json["row"] = json_of(*row);
-  json["failed"] = RowJson::array();
   const FailedFilter one{.consumer = consumer, .business_key = key, .payloads = options.show_payloads};
   for (const std::optional<FailedState> state : {std::optional<FailedState>(), std::optional(FailedState::discarded)}) {
     FailedFilter filter = one;

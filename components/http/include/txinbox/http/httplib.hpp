@@ -1,7 +1,7 @@
 #pragma once
 
 /// @file
-/// Connects a guard to a route of cpp-httplib, and an operators' page to a server of it.
+/// Connects a guard to a route of cpp-httplib, and an operators' page to a server.
 
 #include <string>
 #include <utility>
@@ -74,19 +74,43 @@ httplib::Server::Handler httplib_route(Guard& guard, F handler) {
   };
 }
 
-/// A handler of cpp-httplib for all paths below that of an operators' page:
+/// Adds the routes of an operators' page to a server: `mount_page(server, page, "/txinbox")`.
 ///
-///     server.Get("/txinbox.*", httplib_page(page));
-///     server.Post("/txinbox/api/.*", httplib_page(page));
-///
-/// Set `server.set_payload_max_length` and `server.set_tcp_nodelay(true)`, as for `httplib_route`.
+/// It limits the body of a change itself: `set_payload_max_length` does not limit one that comes in chunks. It refuses
+/// requests for parts of an answer (Range). Set `server.set_tcp_nodelay(true)`, as for `httplib_route`.
 ///
 /// @param page it must outlive the server.
+/// @param path that of `OperatorPageOptions::path`.
 /// @threads as `OperatorPage::handle`.
-inline httplib::Server::Handler httplib_page(OperatorPage& page) {
-  return [&page](const httplib::Request& from, httplib::Response& to) {
-    detail::set(to, page.handle(detail::request_of(from)));
+inline void mount_page(httplib::Server& server, OperatorPage& page, const std::string& path = {}) {
+  const auto answer = [&page](const httplib::Request& from, std::string body, httplib::Response& to) {
+    if (!from.ranges.empty()) {
+      to.status = 416;
+      return;
+    }
+    Request request = detail::request_of(from);
+    request.body = std::move(body);
+    detail::set(to, page.handle(request));
   };
+  std::string paths;
+  for (const char c : path) paths += c == '.' ? std::string("\\.") : std::string(1, c);
+  paths += "(/.*)?";
+  server.Get(paths, [answer](const httplib::Request& from, httplib::Response& to) { answer(from, {}, to); });
+  server.Post(paths, [answer](const httplib::Request& from, httplib::Response& to, const httplib::ContentReader& read) {
+    constexpr std::size_t largest = 64UL * 1024;
+    std::string body;
+    bool fits = !from.is_multipart_form_data();
+    if (fits) {
+      read([&](const char* data, std::size_t size) {
+        fits = body.size() + size <= largest;
+        if (fits) body.append(data, size);
+        return fits;
+      });
+    }
+    if (fits) return answer(from, std::move(body), to);
+    to.status = 413;
+    to.headers.emplace("Connection", "close");  // the rest of the body is not read
+  });
 }
 
 }  // namespace http
