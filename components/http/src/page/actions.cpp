@@ -154,15 +154,16 @@ ActionResult discard_one(Connection& connection, const Body& body, const Operato
   return changed(discard_outbox(connection, {.id = body.required("id")}, by));
 }
 
-using Action = ActionResult (*)(Connection&, const Body&, const OperatorAction&);
+using ChangeOf = ActionResult (*)(Connection&, const Body&, const OperatorAction&);
 
-constexpr std::array<std::pair<std::string_view, Action>, 7> actions{{{"failed/retry", change_failed<retry_failed>},
-                                                                      {"failed/discard", change_failed<discard_failed>},
-                                                                      {"failed/redrive", redrive},
-                                                                      {"pause", pause},
-                                                                      {"resume", resume},
-                                                                      {"outbox/retry", retry_one},
-                                                                      {"outbox/discard", discard_one}}};
+constexpr std::array<std::pair<std::string_view, ChangeOf>, 7> actions{
+    {{"failed/retry", change_failed<retry_failed>},
+     {"failed/discard", change_failed<discard_failed>},
+     {"failed/redrive", redrive},
+     {"pause", pause},
+     {"resume", resume},
+     {"outbox/retry", retry_one},
+     {"outbox/discard", discard_one}}};
 
 }  // namespace
 

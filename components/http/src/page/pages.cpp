@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "page/html.hpp"
+#include "page/layout.hpp"
 
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
@@ -15,100 +16,9 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::array<std::pair<std::string_view, std::string_view>, 8> links{{{"/", "Consumers"},
-                                                                              {"/failed", "Failed"},
-                                                                              {"/message", "Message"},
-                                                                              {"/conflicts", "Conflicts"},
-                                                                              {"/leases", "Leases"},
-                                                                              {"/outbox", "Outbox"},
-                                                                              {"/audit", "Audit"},
-                                                                              {"/doctor", "Doctor"}}};
-
-std::string frame(std::string_view current, std::string_view title, const std::string& main,
-                  const PageContext& context) {
-  std::string html =
-      "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>" + escaped(title) +
-      " – txinbox</title><meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">"
-      "<link rel=\"stylesheet\" href=\"" +
-      escaped(context.path) + "/page.css\"><script type=\"module\" src=\"" + escaped(context.path) +
-      "/page.js\"></script></head>\n<body data-path=\"" + escaped(context.path) +
-      "\"><a class=\"skip\" href=\"#main\">Skip to the content</a>\n<header><p class=\"name\">txinbox</p>"
-      "<nav aria-label=\"Pages\"><ul>";
-  for (const auto& [path, name] : links) {
-    html += "<li><a href=\"" + escaped(context.path) + std::string(path) + "\"" +
-            (path == current ? " aria-current=\"page\"" : "") + ">" + std::string(name) + "</a></li>";
-  }
-  html += "</ul></nav></header>\n<main id=\"main\" tabindex=\"-1\"><h1>" + escaped(title) + "</h1>\n" + main +
-          "</main>\n<p id=\"said\" role=\"status\"></p>\n<footer><p>";
-  html += context.may_write ? "You are " + escaped(context.user) + ". Each change is recorded in the audit."
-                            : std::string(context.is_error ? "" : "This page is read-only.");
-  return html + " Times are in UTC.</p></footer></body></html>\n";
-}
-
-/// A button for a change. Only with JavaScript it is visible. `of`: what it changes.
-std::string button(std::string_view name, std::string_view action, const Json& body, std::string_view question,
-                   std::string_view of) {
-  const std::string json = body.dump(-1, ' ', true, Json::error_handler_t::replace);  // ASCII: it stays exact
-  return "<button type=\"button\" class=\"change\" data-action=\"" + escaped(action) + "\" data-body=\"" +
-         escaped(json) + "\" data-question=\"" + escaped(question) + "\" aria-label=\"" + escaped(name) + " " +
-         escaped(of) + "\">" + escaped(name) + "</button>";
-}
-
-std::string text(const Json& row, std::string_view member) { return row.at(std::string(member)).get<std::string>(); }
-
-/// The links of a row: to its consumer, and to all about its key.
-CellOf linked(const PageContext& context, CellOf further = {}) {
-  return [context, further = std::move(further)](const Json& row, std::string_view member) -> std::string {
-    if (member == "business_key" && !text(row, member).empty() && !text(row, "consumer").empty()) {
-      const std::string key = text(row, member);
-      return anchor(link_to(context.path + "/message", {{"consumer", text(row, "consumer")}, {"key", key}}), key);
-    }
-    return further ? further(row, member) : std::string();
-  };
-}
-
-std::string next_page(const Target& target, const Json& view, const PageContext& context) {
-  const std::string next = text(view, "next");
-  if (next.empty() && target["after"].empty()) return {};
-  std::string link = context.path + target.path + "?";
-  for (const auto& [name, value] : target.parameters) {
-    if (name != "after") link += percent_encoded(name) + "=" + percent_encoded(value) + "&";
-  }
-  std::string html = "<p class=\"pages\">";
-  if (!target["after"].empty()) html += "<a href=\"" + escaped(link.substr(0, link.size() - 1)) + "\">First page</a> ";
-  if (!next.empty()) html += "<a rel=\"next\" href=\"" + escaped(link + "after=" + next) + "\">Next page</a>";
-  return html + "</p>\n";
-}
-
-struct Field {
-  std::string_view label;
-  std::string_view name;
-  std::vector<std::string_view> choices = {};  ///< Not empty: one of these, or nothing.
-};
-
-/// A form that chooses rows. It needs no JavaScript.
-std::string filter_form(const Target& target, const PageContext& context, const std::vector<Field>& fields) {
-  std::string html = "<form class=\"filter\" method=\"get\" action=\"" + escaped(context.path + target.path) + "\">";
-  for (const Field& each : fields) {
-    html += "<label>" + escaped(each.label) + " ";
-    if (each.choices.empty()) {
-      html += "<input name=\"" + escaped(each.name) + "\" value=\"" + attribute(target[each.name]) + "\">";
-    } else {
-      html += "<select name=\"" + escaped(each.name) + "\"><option value=\"\">any</option>";
-      for (const auto choice : each.choices) {
-        html +=
-            "<option" + std::string(choice == target[each.name] ? " selected>" : ">") + escaped(choice) + "</option>";
-      }
-      html += "</select>";
-    }
-    html += "</label> ";
-  }
-  return html + "<button>Show</button></form>\n";
-}
-
 std::string consumers(const Target&, const Json& view, const PageContext& context) {
   const auto cell = [&](const Json& row, std::string_view member) -> std::string {
-    const std::string consumer = text(row, "consumer");
+    const std::string consumer = text_in(row, "consumer");
     if (member == "chart") return context.chart ? context.chart(consumer) : std::string();
     if ((member == "failed" || member == "parked") && row.at(std::string(member)) != 0) {
       const std::string_view state = member == "parked" ? "parked" : "";
@@ -129,13 +39,13 @@ std::string consumers(const Target&, const Json& view, const PageContext& contex
     return "<strong>yes</strong> " +
            (context.may_write ? button("Resume", "resume", body, "Let " + consumer + " run again?", consumer) : "");
   };
-  std::string html = "<p>" + escaped(text(view, "database")) + " " + escaped(text(view, "server_version")) +
+  std::string html = "<p>" + escaped(text_in(view, "database")) + " " + escaped(text_in(view, "server_version")) +
                      ", schema version " + std::to_string(view.at("schema_version").get<int>());
   if (!view.at("estimated_rows").is_null())
     html += ", about " + grouped(view.at("estimated_rows").get<long long>()) + " rows";
   if (!view.at("consumed_age_seconds").is_null())
     html += "; consumed messages counted " + human_age(view.at("consumed_age_seconds").get<long long>()) + " ago";
-  if (!text(view, "consumed_error").empty()) html += "; counting fails: " + escaped(text(view, "consumed_error"));
+  if (!text_in(view, "consumed_error").empty()) html += "; counting fails: " + escaped(text_in(view, "consumed_error"));
   html += "</p>\n" + table("Consumers",
                            {{"Consumer", "consumer"},
                             {"Consumed", "consumed", Shows::number},
@@ -176,7 +86,7 @@ std::string failed_changes(const Json& body, std::string_view state, std::string
 
 std::string changes_of_row(const Json& row) {
   return failed_changes({{"consumer", row.at("consumer")}, {"business_key", row.at("business_key")}},
-                        text(row, "state"), text(row, "business_key") + " of " + text(row, "consumer"));
+                        text_in(row, "state"), text_in(row, "business_key") + " of " + text_in(row, "consumer"));
 }
 
 std::string failed(const Target& target, const Json& view, const PageContext& context) {
@@ -186,24 +96,24 @@ std::string failed(const Target& target, const Json& view, const PageContext& co
                                   {"State", "state", {"failing", "running", "parked", "torn", "discarded"}},
                                   {"Error class", "error_class"}});
   const auto of_group = [&](const Json& row, std::string_view member) -> std::string {
-    const std::string error = text(row, "error_class");
+    const std::string error = text_in(row, "error_class");
     if (member == "error_class" && !error.empty()) {
       return anchor(
           link_to(context.path + "/failed",
-                  {{"consumer", text(row, "consumer")}, {"state", text(row, "state")}, {"error_class", error}}),
+                  {{"consumer", text_in(row, "consumer")}, {"state", text_in(row, "state")}, {"error_class", error}}),
           error);
     }
-    const std::string until = text(row, "last_failed_at");
+    const std::string until = text_in(row, "last_failed_at");
     if (member != "changes" || error.empty() || until.empty()) return {};
     const auto messages = row.at("messages").get<long long>();
     const std::string all = grouped(messages) + (messages == 1 ? " message" : " messages") + " of " +
-                            text(row, "consumer") + ", " + text(row, "state") + ", " + error;
+                            text_in(row, "consumer") + ", " + text_in(row, "state") + ", " + error;
     return failed_changes({{"consumer", row.at("consumer")},
                            {"error_class", error},
                            {"state", row.at("state")},
                            {"expected", messages},
                            {"failed_until", until}},
-                          text(row, "state"), all) +
+                          text_in(row, "state"), all) +
            " ";
   };
   const auto of_row = [&](const Json& row, std::string_view member) -> std::string {
@@ -324,7 +234,7 @@ std::string outbox(const Target& target, const Json& view, const PageContext& co
   const Json& status = view.at("status");
   const auto count = [&](const char* name) { return grouped(status.at(name).get<long long>()); };
   std::string html = "<p>Waiting " + count("waiting") + ", failing " + count("failing") + ", parked " + count("parked");
-  if (!text(status, "oldest").empty())
+  if (!text_in(status, "oldest").empty())
     html += ", the oldest since " + human_age(status.at("oldest_ms").get<long long>() / 1000);
   html += ". Parts without a relay: " + count("free_parts") + " of 64.</p>\n";
   html += filter_form(
@@ -333,8 +243,8 @@ std::string outbox(const Target& target, const Json& view, const PageContext& co
   const auto cell = [&](const Json& row, std::string_view member) -> std::string {
     if (member != "changes" || !context.may_write) return {};
     const Json body{{"id", row.at("id")}};
-    const std::string state = text(row, "state");
-    const std::string id = text(row, "id");
+    const std::string state = text_in(row, "state");
+    const std::string id = text_in(row, "id");
     std::string buttons;
     if (state == "parked") buttons += button("Retry", "outbox/retry", body, "Let " + id + " be published again?", id);
     if (state != "waiting") buttons += button("Discard", "outbox/discard", body, "Remove " + id + " for good?", id);
@@ -379,7 +289,7 @@ std::string doctor(const Target&, const Json& view, const PageContext&) {
   const Json& rows = view.at("rows");
   if (rows.is_null()) return "<p>The database is being examined. This page shows the result.</p>\n";
   std::string html = "<p>Examined " + human_age(view.at("age_seconds").get<long long>()) + " ago.";
-  if (!text(view, "error").empty()) html += " The latest try failed: " + escaped(text(view, "error"));
+  if (!text_in(view, "error").empty()) html += " The latest try failed: " + escaped(text_in(view, "error"));
   html += "</p>\n";
   return html + table("Findings",
                       {{"Severity", "severity"}, {"Subject", "subject"}, {"Found", "found"}, {"Remedy", "remedy"}},
