@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "torture/message_line.hpp"
+
 namespace txinbox::torture {
 namespace {
 
@@ -26,18 +28,6 @@ Answer answer_of(const Json& json) {
   if (!json.at(2).is_null()) answer.stored = json.at(2).get<std::string>();
   return answer;
 }
-
-template <class T, class Read>
-std::optional<T> read(std::string_view line, Read read_json) {
-  try {
-    return read_json(Json::parse(line));
-  } catch (const Json::exception&) {
-    return std::nullopt;
-  }
-}
-
-// A database's text is not always UTF-8.
-std::string as_line(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace) + '\n'; }
 
 }  // namespace
 
@@ -77,7 +67,7 @@ std::string to_line(const Reply& reply) {
 }
 
 std::optional<Assignment> read_assignment(std::string_view line) {
-  return read<Assignment>(line, [](const Json& json) {
+  return read_line<Assignment>(line, [](const Json& json) {
     Assignment assignment{.number = json.at("number").get<std::uint64_t>(),
                           .is_batch = json.at("batch").get<bool>(),
                           .is_at_once = json.at("at_once").get<bool>(),
@@ -94,7 +84,7 @@ std::optional<Assignment> read_assignment(std::string_view line) {
 }
 
 std::optional<Reply> read_reply(std::string_view line) {
-  return read<Reply>(line, [](const Json& json) {
+  return read_line<Reply>(line, [](const Json& json) {
     Reply reply{.number = json.at("number").get<std::uint64_t>(),
                 .answers = {},
                 .met = {},

@@ -5,6 +5,8 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "torture/message_line.hpp"
+
 namespace txinbox::torture {
 namespace {
 
@@ -26,18 +28,6 @@ std::vector<RedriveMessage> messages_of(const Json& json) {
   }
   return messages;
 }
-
-template <class T, class Read>
-std::optional<T> read(std::string_view line, Read read_json) {
-  try {
-    return read_json(Json::parse(line));
-  } catch (const Json::exception&) {
-    return std::nullopt;
-  }
-}
-
-// A database's text is not always UTF-8.
-std::string as_line(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace) + '\n'; }
 
 }  // namespace
 
@@ -72,7 +62,7 @@ std::string to_line(const QuestionAnswer& answer) {
 }
 
 std::optional<Question> read_question(std::string_view line) {
-  return read<Question>(line, [](const Json& json) {
+  return read_line<Question>(line, [](const Json& json) {
     return Question{.ask = static_cast<Ask>(json.at("ask").get<int>()),
                     .most = json.at("most").get<std::size_t>(),
                     .messages = messages_of(json.at("messages")),
@@ -81,7 +71,7 @@ std::optional<Question> read_question(std::string_view line) {
 }
 
 std::optional<QuestionAnswer> read_question_answer(std::string_view line) {
-  return read<QuestionAnswer>(line, [](const Json& json) {
+  return read_line<QuestionAnswer>(line, [](const Json& json) {
     return QuestionAnswer{.letters = messages_of(json.at("letters")),
                           .accepted = json.at("accepted").get<std::vector<bool>>()};
   });
