@@ -9,7 +9,6 @@
 #include <string_view>
 #include <vector>
 
-#include <openssl/evp.h>
 #include <nlohmann/json.hpp>
 
 #include <txinbox/failed_messages.hpp>
@@ -18,6 +17,9 @@
 #include <txinbox/operations.hpp>
 #include <txinbox/outbox_messages.hpp>
 
+#include "shared/base64.hpp"
+#include "shared/utf8.hpp"
+
 namespace txinbox::component {
 
 using RowJson = nlohmann::ordered_json;  ///< Its members keep their order.
@@ -25,24 +27,6 @@ using RowJson = nlohmann::ordered_json;  ///< Its members keep their order.
 /// The JSON on one line. A byte that is not UTF-8 becomes U+FFFD, because texts of a database are not always UTF-8.
 inline std::string text_of(const RowJson& json) {
   return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
-}
-
-inline bool is_utf8(const std::string& bytes) {
-  try {
-    (void)RowJson(bytes).dump();
-    return true;
-  } catch (const RowJson::type_error&) {
-    return false;
-  }
-}
-
-inline std::string base64(std::string_view bytes) {
-  std::string text((bytes.size() + 2) / 3 * 4 + 1, '\0');  // with a NUL at the end
-  const int length =
-      EVP_EncodeBlock(reinterpret_cast<unsigned char*>(text.data()),
-                      reinterpret_cast<const unsigned char*>(bytes.data()), static_cast<int>(bytes.size()));
-  text.resize(static_cast<std::size_t>(length));
-  return text;
 }
 
 /// A time in UTC as "2026-01-31 23:59:59.123456". Empty if there is none.

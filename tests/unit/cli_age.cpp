@@ -3,10 +3,11 @@
 #include <doctest/doctest.h>
 
 #include "cli/age.hpp"
-#include "cli/base64.hpp"
+#include "shared/base64.hpp"
 
 using namespace txinbox::cli;
 using std::chrono::seconds;
+using txinbox::component::base64;
 
 TEST_CASE("an age is printed in its greatest whole unit") {
   CHECK(human_age(seconds(-5)) == "0s");

@@ -6,13 +6,13 @@
 #include <variant>
 
 #include <openssl/rand.h>
-#include <nlohmann/json.hpp>
 #include <txinbox/error.hpp>
 #include <txinbox/http.hpp>
 
 #include "answers.hpp"
 #include "digest.hpp"
 #include "exchange.hpp"
+#include "shared/utf8.hpp"
 #include "stored_response.hpp"
 
 namespace txinbox {
@@ -49,15 +49,6 @@ std::string prefix_of(std::string_view scope) {
   return prefix + "/";
 }
 
-bool is_utf8(const std::string& text) {
-  try {
-    (void)nlohmann::json(text).dump();
-    return true;
-  } catch (const nlohmann::json::type_error&) {
-    return false;
-  }
-}
-
 /// Errors: `Error` invalid_key if the key of a client is not valid.
 void check_key(const std::string& key, std::size_t longest) {
   const auto refuse_key = [](const std::string& text) { throw Error(ErrorCode::invalid_key, text); };
@@ -67,7 +58,7 @@ void check_key(const std::string& key, std::size_t longest) {
                std::to_string(longest));
   }
   if (key.find('\0') != std::string::npos) refuse_key("the key of the request holds a NUL character");
-  if (!is_utf8(key)) refuse_key("the key of the request is not valid UTF-8");
+  if (!component::is_utf8(key)) refuse_key("the key of the request is not valid UTF-8");
 }
 
 /// A unique key for a request without a key.

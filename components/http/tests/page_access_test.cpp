@@ -59,7 +59,7 @@ TEST_CASE("with a token, nobody reads or changes anything without it") {
     for (const char* target : {"/", "/failed", "/api/failed", "/page.css", "/doctor"}) {
       const Response response = t.get(target, headers);
       CHECK(response.status == 401);
-      CHECK(value_of(response, "WWW-Authenticate").starts_with("Basic "));
+      CHECK(field(response, "WWW-Authenticate").starts_with("Basic "));
       CHECK(response.body.find(page_token) == std::string::npos);
     }
     CHECK(t.post("/api/failed/retry", R"({"consumer":"svc","business_key":"a"})", headers).status == 401);
@@ -116,7 +116,7 @@ TEST_CASE("a proxy names the operator") {
   t.fail("svc", {"a"}, true);
   const Response refused = t.get("/");
   CHECK(refused.status == 401);
-  CHECK(value_of(refused, "WWW-Authenticate") == "-");
+  CHECK(field(refused, "WWW-Authenticate") == "-");
   CHECK(
       t.post("/api/failed/retry", R"({"consumer":"svc","business_key":"a"})", with("X-Forwarded-User", "bob")).status ==
       200);
@@ -153,12 +153,12 @@ TEST_CASE("each answer forbids other origins to load or show it") {
        {"/", "/failed", "/page.js", "/page.css", "/api/failed", "/nothing", "/api/failed?limit=0"}) {
     CAPTURE(target);
     const Response response = t.get(target);
-    CHECK(value_of(response, "Content-Security-Policy").find("default-src 'none'") == 0);
-    CHECK(value_of(response, "Content-Security-Policy").find("unsafe") == std::string::npos);
-    CHECK(value_of(response, "Content-Security-Policy").find("frame-ancestors 'none'") != std::string::npos);
-    CHECK(value_of(response, "X-Content-Type-Options") == "nosniff");
-    CHECK(value_of(response, "Cross-Origin-Resource-Policy") == "same-origin");
-    CHECK(value_of(response, "Access-Control-Allow-Origin") == "-");
+    CHECK(field(response, "Content-Security-Policy").find("default-src 'none'") == 0);
+    CHECK(field(response, "Content-Security-Policy").find("unsafe") == std::string::npos);
+    CHECK(field(response, "Content-Security-Policy").find("frame-ancestors 'none'") != std::string::npos);
+    CHECK(field(response, "X-Content-Type-Options") == "nosniff");
+    CHECK(field(response, "Cross-Origin-Resource-Policy") == "same-origin");
+    CHECK(field(response, "Access-Control-Allow-Origin") == "-");
     for (const char* forbidden : {" style=", " onclick=", "<script>", "http://", "https://"}) {
       CHECK(response.body.find(forbidden) == std::string::npos);
     }

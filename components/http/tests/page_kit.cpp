@@ -4,7 +4,7 @@
 
 #include <doctest/doctest.h>
 
-#include "shared/row_json.hpp"
+#include "shared/base64.hpp"
 
 namespace txinbox::test {
 
@@ -38,7 +38,7 @@ nlohmann::json PageKit::json(const std::string& target) {
   const http::Response response = get("/api" + target);
   CAPTURE(response.body);
   CHECK(response.status == 200);
-  CHECK(value_of(response, "Content-Type") == "application/json");
+  CHECK(field(response, "Content-Type") == "application/json");
   return nlohmann::json::parse(response.body);
 }
 
@@ -69,10 +69,6 @@ nlohmann::json PageKit::body_of_button(const std::string& target, const std::str
   }
   FAIL("there is no button ", action, " for this key");
   return {};
-}
-
-std::string value_of(const http::Response& response, std::string_view name) {
-  return std::string(http::find_header(response.headers, name).value_or("-"));
 }
 
 }  // namespace txinbox::test

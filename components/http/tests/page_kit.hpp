@@ -9,6 +9,7 @@
 #include <txinbox/operator_page.hpp>
 #include <txinbox/txinbox.hpp>
 
+#include "service.hpp"
 #include "support/effects.hpp"
 
 namespace txinbox::test {
@@ -46,8 +47,5 @@ struct PageKit {
   /// The change that the button of this action and key makes.
   nlohmann::json body_of_button(const std::string& target, const std::string& action, const std::string& key);
 };
-
-/// The value of a header field; "-" if it is missing.
-std::string value_of(const http::Response& response, std::string_view name);
 
 }  // namespace txinbox::test

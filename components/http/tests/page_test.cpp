@@ -65,7 +65,7 @@ TEST_CASE("the pages and their JSON show what is there, and each page has a titl
     CAPTURE(target);
     const Response response = t.get(target);
     CHECK(response.status == 200);
-    CHECK(value_of(response, "Content-Type") == "text/html; charset=utf-8");
+    CHECK(field(response, "Content-Type") == "text/html; charset=utf-8");
     CHECK(response.body.find("<h1>") != std::string::npos);
     CHECK(response.body.find("aria-label=\"Pages\"") != std::string::npos);
   }
@@ -238,7 +238,7 @@ TEST_CASE("what has not changed is not sent again") {
   PageKit t;
   const Response first = t.get("/api/audit");
   auto headers = PageKit::of_ann();
-  headers.push_back({"If-None-Match", value_of(first, "ETag")});
+  headers.push_back({"If-None-Match", field(first, "ETag")});
   const Response second = t.get("/api/audit", headers);
   CHECK(second.status == 304);
   CHECK(second.body.empty());

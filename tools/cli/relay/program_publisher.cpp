@@ -10,10 +10,10 @@
 
 #include <fmt/format.h>
 
-#include "cli/base64.hpp"
 #include "console/json_output.hpp"
 #include "console/utf8.hpp"
 #include "message/json/json_value.hpp"
+#include "shared/base64.hpp"
 
 namespace txinbox::cli {
 namespace {
@@ -57,7 +57,7 @@ std::string line_of(const OutgoingMessage& message) {
   if (find_invalid_utf8(message.payload) == std::string::npos) {
     json.set("payload", message.payload);
   } else {
-    json.set("payload_base64", base64(message.payload));
+    json.set("payload_base64", component::base64(message.payload));
   }
   return json.text() + '\n';
 }

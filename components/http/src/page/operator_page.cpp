@@ -1,6 +1,8 @@
 #include <txinbox/operator_page.hpp>
 
+#include <cstdint>
 #include <exception>
+#include <map>
 #include <stdexcept>
 #include <utility>
 
@@ -159,9 +161,11 @@ class OperatorPage::Impl {
     view["consumed_age_seconds"] = nullptr;
     view["consumed_error"] = counts.error;
     if (!counts.value.is_null()) view["consumed_age_seconds"] = counts.age.count();
+    std::map<std::string, std::int64_t> consumed;
+    if (!counts.value.is_null()) counts.value.get_to(consumed);
     for (RowJson& consumer : view["consumers"]) {
-      const auto found = counts.value.find(consumer["consumer"].get<std::string>());
-      consumer["consumed"] = counts.value.is_null() || found == counts.value.end() ? RowJson() : *found;
+      const auto found = consumed.find(consumer["consumer"].get<std::string>());
+      consumer["consumed"] = found == consumed.end() ? RowJson() : RowJson(found->second);
     }
   }
 

@@ -1,10 +1,14 @@
-#include "cli/base64.hpp"
+#pragma once
+
+#include <string>
+#include <string_view>
 
 #include <openssl/evp.h>
 
-namespace txinbox::cli {
+namespace txinbox::component {
 
-std::string base64(std::string_view bytes) {
+/// Bytes in base64, padded (RFC 4648, section 4).
+inline std::string base64(std::string_view bytes) {
   std::string text((bytes.size() + 2) / 3 * 4 + 1, '\0');  // with a NUL at the end
   const int length =
       EVP_EncodeBlock(reinterpret_cast<unsigned char*>(text.data()),
@@ -13,4 +17,4 @@ std::string base64(std::string_view bytes) {
   return text;
 }
 
-}  // namespace txinbox::cli
+}  // namespace txinbox::component
