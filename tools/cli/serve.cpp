@@ -115,7 +115,7 @@ int run_serve(const Options& options) {
   bool is_new_token = false;
   const ServeOptions serve = serve_options(options, is_new_token);
   const StopSignals signals;
-  Pool pool = open_database(options.database, false, connections);
+  Pool pool = open_for_reading(options.database, connections);
   verify(pool.acquire(signals.token()));
   Output output;
   serve_page(pool, serve, signals.token(), [&](std::uint16_t port) {

@@ -32,15 +32,14 @@ Pool create_database(const DatabaseOption& database) {
 
 namespace {
 
-Pool open_existing(const DatabaseOption& database, PoolOptions options, bool notices) {
+void hide_notices(soci::session& session) {
+  const backend::ConnectionPtr connection = backend::connection_of(session);
+  connection->database().hide_notices(*connection);
+}
+
+Pool open_existing(const DatabaseOption& database, PoolOptions options) {
   if (const std::string file = file_of(database); !file.empty() && !std::filesystem::exists(file)) {
     throw Error(ErrorCode::schema_missing, fmt::format("{}: there is no such file; txinbox migrate makes it", file));
-  }
-  if (!notices) {
-    options.on_connect = [](soci::session& session) {
-      const backend::ConnectionPtr connection = backend::connection_of(session);
-      connection->database().hide_notices(*connection);
-    };
   }
   return open_pool(database.url(), std::move(options));
 }
@@ -48,11 +47,19 @@ Pool open_existing(const DatabaseOption& database, PoolOptions options, bool not
 }  // namespace
 
 Pool open_database(const DatabaseOption& database, bool notices, std::size_t connections) {
-  return open_existing(database, {.connections = connections}, notices);
+  PoolOptions options{.connections = connections};
+  if (!notices) options.on_connect = hide_notices;
+  return open_existing(database, std::move(options));
 }
 
-Pool open_for_reading(const DatabaseOption& database) {
-  return open_existing(database, {.connections = 1, .statement_timeout = std::chrono::minutes(10)}, false);
+Pool open_for_reading(const DatabaseOption& database, std::size_t connections) {
+  return open_existing(database, {.connections = connections,
+                                  .statement_timeout = std::chrono::minutes(10),
+                                  .on_connect = [](soci::session& session) {
+                                    hide_notices(session);
+                                    const backend::ConnectionPtr connection = backend::connection_of(session);
+                                    connection->database().do_not_compile(*connection);
+                                  }});
 }
 
 }  // namespace txinbox::cli

@@ -18,7 +18,7 @@ namespace txinbox::cli {
 Pool open_database(const DatabaseOption& database, bool notices = false, std::size_t connections = 1);
 
 /// The same for commands that read whole tables: a statement may take ten minutes.
-Pool open_for_reading(const DatabaseOption& database);
+Pool open_for_reading(const DatabaseOption& database, std::size_t connections = 1);
 
 /// The same for migrations: it creates a file that does not exist, and a statement may take 24 days.
 Pool create_database(const DatabaseOption& database);

@@ -1,10 +1,12 @@
 #include "page_kit.hpp"
 
+#include <algorithm>
 #include <stdexcept>
 
 #include <doctest/doctest.h>
 
 #include "shared/base64.hpp"
+#include "support/eventually.hpp"
 
 namespace txinbox::test {
 
@@ -35,11 +37,18 @@ http::Response PageKit::get(const std::string& target, std::vector<http::Header>
 }
 
 nlohmann::json PageKit::json(const std::string& target) {
-  const http::Response response = get("/api" + target);
-  CAPTURE(response.body);
-  CHECK(response.status == 200);
-  CHECK(field(response, "Content-Type") == "application/json");
-  return nlohmann::json::parse(response.body);
+  nlohmann::json view;
+  CHECK(eventually([&] {
+    const http::Response response = get("/api" + target);
+    CAPTURE(response.body);
+    CHECK(response.status == 200);
+    CHECK(field(response, "Content-Type") == "application/json");
+    view = nlohmann::json::parse(response.body);
+    return std::ranges::none_of(view.items(), [](const auto& member) {
+      return member.key().ends_with("_age_seconds") && member.value().is_null();
+    });
+  }));
+  return view;
 }
 
 http::Response PageKit::post(const std::string& target, const std::string& body, std::vector<http::Header> headers) {

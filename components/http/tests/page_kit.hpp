@@ -38,7 +38,10 @@ struct PageKit {
   static std::vector<http::Header> of_ann();
 
   http::Response get(const std::string& target, std::vector<http::Header> headers = of_ann());
+
+  /// Waits until what is read in the background was read for the first time.
   nlohmann::json json(const std::string& target);
+
   http::Response post(const std::string& target, const std::string& body, std::vector<http::Header> headers = of_ann());
 
   /// Makes a change, and returns its answer. The status must be 200.

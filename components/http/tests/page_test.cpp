@@ -152,6 +152,29 @@ TEST_CASE("a change of a group is made if as many messages are there as the oper
   }
 }
 
+TEST_CASE("the groups are those that the filter selects") {
+  PageKit t;
+  t.fail("svc", {"a", "b", "c"}, true);
+  t.fail("other", {"a"}, false);
+  CHECK(t.change("failed/discard", {{"consumer", "svc"}, {"business_key", "c"}})["changed"] == 1);
+  const auto groups = [&](const std::string& filter) {
+    const json view = t.json("/failed" + filter);
+    std::string text;
+    for (const json& each : view["groups"]) {
+      text += each["consumer"].get<std::string>() + ' ' + each["state"].get<std::string>() + ' ' +
+              std::to_string(each["messages"].get<int>()) + '\n';
+    }
+    return text;
+  };
+  CHECK(eventually([&] { return groups("") == "svc parked 2\nother failing 1\n"; }));
+  CHECK(groups("?state=parked") == "svc parked 2\n");
+  CHECK(groups("?state=discarded") == "svc discarded 1\n");
+  CHECK(groups("?consumer=other") == "other failing 1\n");
+  CHECK(groups("?error_class=std%3A%3Aruntime_error&consumer=svc") == "svc parked 2\n");
+  CHECK(groups("?error_class=unknown").empty());
+  CHECK(groups("?consumer=svc&key=a").empty());
+}
+
 TEST_CASE("a consumer is paused and resumed") {
   PageKit t;
   CHECK(TxConsumer(t.pool, "svc").consume({.business_key = "a"}, add_effect).outcome == Outcome::consumed);
@@ -173,7 +196,7 @@ TEST_CASE("parked messages of the outbox are retried and discarded") {
   REQUIRE(rows.size() == 2);
   CHECK(t.change("outbox/retry", {{"id", rows[0]["id"]}})["changed"] == 1);
   CHECK(t.change("outbox/discard", {{"id", rows[1]["id"]}})["changed"] == 1);
-  CHECK(t.json("/outbox")["status"]["waiting"] == 1);
+  CHECK(eventually([&] { return t.json("/outbox")["status"]["waiting"] == 1; }));
   CHECK(t.db.number("select count(*) from txinbox_outbox_message") == 1);
   CHECK(audit(t).size() == 2);
 }

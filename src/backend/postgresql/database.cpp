@@ -132,6 +132,11 @@ class PostgresqlDatabase final : public Database {
     run(connection, "SET client_min_messages = error");
   }
 
+  // Servers that only speak the protocol of PostgreSQL can lack the setting.
+  void do_not_compile(const NativeConnection& connection) const override {
+    run(connection, "SELECT pg_catalog.set_config(name, 'off', false) FROM pg_catalog.pg_settings WHERE name = 'jit'");
+  }
+
   void name_session(const NativeConnection& connection, const std::string& name) const override {
     run(connection, "SET application_name = " + quote_literal(postgresql_native(connection), name));
   }

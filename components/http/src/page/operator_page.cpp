@@ -1,5 +1,7 @@
 #include <txinbox/operator_page.hpp>
 
+#include <algorithm>
+#include <array>
 #include <cstdint>
 #include <exception>
 #include <map>
@@ -8,7 +10,9 @@
 
 #include <nlohmann/json.hpp>
 #include <txinbox/error.hpp>
+#include <txinbox/failed_messages.hpp>
 #include <txinbox/inspect.hpp>
+#include <txinbox/outbox_messages.hpp>
 #include <txinbox/result.hpp>
 
 #include "digest.hpp"
@@ -28,9 +32,12 @@ namespace http {
 namespace {
 
 using component::RowJson;
+using namespace std::chrono_literals;
 
 constexpr std::string_view html_type = "text/html; charset=utf-8";
 constexpr std::string_view json_type = "application/json";
+
+constexpr std::array group_filters{"consumer", "state", "error_class"};
 
 /// The page loads only its own files, no other page can show it in a frame, and no proxy keeps it.
 Response answer(int status, std::string_view type, std::string body) {
@@ -80,7 +87,25 @@ RowJson whole_counts(Connection& connection) {
   return counts;
 }
 
+RowJson failed_groups(Connection& connection) {
+  FailedFilter all;  // of at most 1,000 groups
+  RowJson groups = component::json_of(group_failed(connection, all));
+  all.state = FailedState::discarded;
+  for (const FailedGroup& each : group_failed(connection, all)) groups.push_back(component::json_of(each));
+  return groups;
+}
+
+RowJson relays_and_backlog(Connection& connection) { return component::json_of(outbox_status(connection)); }
+
 RowJson findings(Connection& connection) { return component::json_of(diagnose(connection)); }
+
+/// Adds the latest result, its age, and why a later reading has failed. The result is null if there is none yet.
+void add(RowJson& view, const std::string& name, SlowView& slow) {
+  const SlowView::Result result = slow.get();
+  view[name] = result.value;
+  view[name + "_age_seconds"] = result.value.is_null() ? RowJson() : RowJson(result.age.count());
+  view[name + "_error"] = result.error;
+}
 
 }  // namespace
 
@@ -90,8 +115,10 @@ class OperatorPage::Impl {
       : pool_(pool),
         options_(std::move(options)),
         access_(options_),
-        counts_(pool, whole_counts),
-        doctor_(pool, findings) {}
+        counts_(pool, 5s, whole_counts),
+        groups_(pool, 0s, failed_groups),
+        outbox_(pool, 0s, relays_and_backlog),
+        doctor_(pool, 5s, findings) {}
 
   Response handle(const Request& request) {
     Response response = respond(request);
@@ -140,6 +167,8 @@ class OperatorPage::Impl {
       rates_.add((*view)["consumers"], Rates::Clock::now());
       add_counts(*view);
     }
+    if (target.path == "/failed") add_groups(*view, target);
+    if (target.path == "/outbox") add(*view, "status", outbox_);
     if (wants_json) return with_tag(request, answer(200, json_type, component::text_of(*view) + '\n'));
     return with_tag(request, answer(200, html_type, html_of(target, *view, context(user))));
   }
@@ -153,6 +182,21 @@ class OperatorPage::Impl {
     const SlowView::Result result = doctor_.get();
     if (!result.error.empty() && result.value.is_null()) throw std::runtime_error(result.error);
     return {{"rows", result.value}, {"age_seconds", result.age.count()}, {"error", result.error}};
+  }
+
+  /// The groups that the filter of the list selects. Those of one key are not counted.
+  void add_groups(RowJson& view, const Target& target) {
+    add(view, "groups", groups_);
+    const auto selects = [&](const RowJson& group) {
+      if (target["state"].empty() && group["state"] == to_string(FailedState::discarded)) return false;
+      return std::ranges::all_of(
+          group_filters, [&](const char* member) { return target[member].empty() || group[member] == target[member]; });
+    };
+    RowJson selected = RowJson::array();
+    for (RowJson& group : view["groups"]) {
+      if (target["key"].empty() && selects(group)) selected.push_back(std::move(group));
+    }
+    view["groups"] = std::move(selected);
   }
 
   /// The numbers of all consumed messages, as old as they are.
@@ -175,6 +219,8 @@ class OperatorPage::Impl {
     if (type.substr(0, type.find(';')) != json_type) return refuse({415, "a change is JSON"}, true);
     Connection connection = pool_.acquire();
     const auto done = run_action(connection, std::string_view(target.path).substr(1), request.body, user);
+    groups_.expire();  // also if somebody else has changed something: the operator has seen another number
+    outbox_.expire();
     if (!done) return refuse({404, "there is no such change"}, true);
     return answer(done->status, json_type, done->text + '\n');
   }
@@ -216,6 +262,8 @@ class OperatorPage::Impl {
   const Access access_;
   Rates rates_;
   SlowView counts_;
+  SlowView groups_;
+  SlowView outbox_;
   SlowView doctor_;
 };
 

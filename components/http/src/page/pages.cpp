@@ -71,6 +71,20 @@ std::string consumers(const Target&, const Json& view, const PageContext& contex
   return html;
 }
 
+/// Says how old a result is that is read in the background. It says nothing about a current one.
+std::string age_of(const Json& view, const std::string& name, std::string_view what) {
+  std::string text;
+  const Json& age = view.at(name + "_age_seconds");
+  if (age.is_null()) {
+    text = ": being counted.";
+  } else if (age.get<long long>() > 1) {
+    text = ": counted " + human_age(age.get<long long>()) + " ago.";
+  }
+  const std::string error = text_in(view, name + "_error");
+  if (!error.empty()) text = (age.is_null() ? std::string(":") : text) + " Counting fails: " + error;
+  return text.empty() ? std::string() : "<p>" + escaped(std::string(what) + text) + "</p>\n";
+}
+
 /// The buttons of a failed message, or of a group of them.
 std::string failed_changes(const Json& body, std::string_view state, std::string_view what) {
   const std::string of(what);
@@ -124,6 +138,7 @@ std::string failed(const Target& target, const Json& view, const PageContext& co
     return columns;
   };
   if (target["key"].empty()) {  // the groups do not count one key
+    html += age_of(view, "groups", "Groups");
     html += table("By error class",
                   with_changes({{"Consumer", "consumer"},
                                 {"State", "state"},
@@ -233,10 +248,13 @@ std::string leases(const Target& target, const Json& view, const PageContext& co
 std::string outbox(const Target& target, const Json& view, const PageContext& context) {
   const Json& status = view.at("status");
   const auto count = [&](const char* name) { return grouped(status.at(name).get<long long>()); };
-  std::string html = "<p>Waiting " + count("waiting") + ", failing " + count("failing") + ", parked " + count("parked");
-  if (!text_in(status, "oldest").empty())
-    html += ", the oldest since " + human_age(status.at("oldest_ms").get<long long>() / 1000);
-  html += ". Parts without a relay: " + count("free_parts") + " of 64.</p>\n";
+  std::string html = age_of(view, "status", "The whole outbox");
+  if (!status.is_null()) {
+    html += "<p>Waiting " + count("waiting") + ", failing " + count("failing") + ", parked " + count("parked");
+    if (!text_in(status, "oldest").empty())
+      html += ", the oldest since " + human_age(status.at("oldest_ms").get<long long>() / 1000);
+    html += ". Parts without a relay: " + count("free_parts") + " of 64.</p>\n";
+  }
   html += filter_form(
       target, context,
       {{"Topic", "topic"}, {"Key", "key"}, {"Id", "id"}, {"State", "state", {"waiting", "failing", "parked"}}});
@@ -262,6 +280,7 @@ std::string outbox(const Target& target, const Json& view, const PageContext& co
                  {"Changes", "changes"}},
                 view.at("rows"), cell);
   html += next_page(target, view, context);
+  if (status.is_null()) return html;
   return html + table("Relays",
                       {{"Relay", "name"},
                        {"Started", "started_at", Shows::time},

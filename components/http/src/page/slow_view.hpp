@@ -15,7 +15,7 @@ TXINBOX_NAMESPACE_BEGIN
 namespace http {
 
 /// A view that can take seconds on large tables. It is read on a thread of its own while somebody looks at it, for at
-/// most 5 % of the time. Those who look get the latest result.
+/// most 2 % of the time. Those who look get the latest result.
 ///
 /// @threads any number.
 class SlowView {
@@ -23,7 +23,9 @@ class SlowView {
   using Clock = std::chrono::steady_clock;
   using Read = std::function<nlohmann::ordered_json(Connection&)>;
 
-  SlowView(Pool& pool, Read read) : pool_(pool), read_(std::move(read)) {}
+  /// Between two readings there is at least this pause.
+  SlowView(Pool& pool, std::chrono::milliseconds least_pause, Read read)
+      : pool_(pool), least_pause_(least_pause), read_(std::move(read)) {}
 
   /// Waits until a reading that runs has ended.
   ~SlowView() = default;
@@ -34,13 +36,18 @@ class SlowView {
     std::string error = {};  ///< Why the latest reading failed. Empty if it did not.
   };
 
-  /// Returns the latest result, and begins another reading if it is time. It waits a moment for the first one.
+  /// Returns the latest result, and begins another reading if it is time. It waits a moment for the result of that one,
+  /// and for the first one.
   Result get();
+
+  /// Something was changed: the next `get` begins a reading, whatever the latest one took.
+  void expire();
 
  private:
   void read();
 
   Pool& pool_;
+  const std::chrono::milliseconds least_pause_;
   const Read read_;
   std::mutex mutex_;
   std::condition_variable has_result_;
@@ -49,7 +56,8 @@ class SlowView {
   Clock::time_point read_at_ = {};
   Clock::time_point next_ = {};
   bool is_reading_ = false;
-  std::jthread thread_;  ///< The last member: it ends before the others are gone.
+  bool has_expired_ = false;  ///< Since the reading began.
+  std::jthread thread_;       ///< The last member: it ends before the others are gone.
 };
 
 }  // namespace http

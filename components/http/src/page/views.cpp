@@ -83,14 +83,11 @@ FailedFilter failed_filter(const Target& target) {
 }
 
 RowJson failed(Connection& connection, const Target& target, const ViewOptions& options) {
-  FailedFilter filter = failed_filter(target);
-  RowJson json =
-      page_of(connection, target, filter, [](const auto& on, const auto& with) { return list_failed(on, with); });
+  RowJson json = page_of(connection, target, failed_filter(target),
+                         [](const auto& on, const auto& with) { return list_failed(on, with); });
   if (!options.show_payloads) {
     for (RowJson& row : json["rows"]) row["error_text"] = "";
   }
-  filter.limit = most_limit;
-  json["groups"] = json_of(group_failed(connection, filter));
   return json;
 }
 
@@ -138,10 +135,7 @@ RowJson outbox(Connection& connection, const Target& target, const ViewOptions&)
                             .topic = target["topic"],
                             .key = target["key"],
                             .state = named(target["state"], OutboxState::parked)};
-  RowJson json =
-      page_of(connection, target, filter, [](const auto& on, const auto& with) { return list_outbox(on, with); });
-  json["status"] = json_of(outbox_status(connection));
-  return json;
+  return page_of(connection, target, filter, [](const auto& on, const auto& with) { return list_outbox(on, with); });
 }
 
 RowJson audit(Connection& connection, const Target& target, const ViewOptions&) {
@@ -150,20 +144,15 @@ RowJson audit(Connection& connection, const Target& target, const ViewOptions&) 
   return page_of(connection, target, filter, [](const auto& on, const auto& with) { return list_audit(on, with); });
 }
 
-RowJson doctor(Connection& connection, const Target&, const ViewOptions&) {
-  return {{"rows", json_of(diagnose(connection))}};
-}
-
 using View = RowJson (*)(Connection&, const Target&, const ViewOptions&);
 
-constexpr std::array<std::pair<std::string_view, View>, 8> views{{{"/", consumers},
+constexpr std::array<std::pair<std::string_view, View>, 7> views{{{"/", consumers},
                                                                   {"/failed", failed},
                                                                   {"/message", message},
                                                                   {"/conflicts", conflicts},
                                                                   {"/leases", leases},
                                                                   {"/outbox", outbox},
-                                                                  {"/audit", audit},
-                                                                  {"/doctor", doctor}}};
+                                                                  {"/audit", audit}}};
 
 }  // namespace
 
