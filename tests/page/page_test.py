@@ -198,6 +198,8 @@ class PageTest(unittest.TestCase):
         fail("two", ["d"])
         self.confirm(reason="all of them")
         self.said("there are 2 such messages now")
+        time.sleep(3)  # the page refreshes itself
+        self.said("there are 2 such messages now")
         self.assertEqual(set(self.states("two").values()), {"parked"})
         other = browser("bob")
         try:

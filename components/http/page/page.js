@@ -12,9 +12,16 @@ document.documentElement.classList.add("js");
 let tag = null;
 let isAsking = false;
 
-function say(text, isWrong) {
-  said.textContent = text;
-  said.classList.toggle("wrong", Boolean(isWrong));
+// The page says what the latest change has done, and why it cannot be refreshed. A refresh does not remove the first.
+const says = { change: { text: "" }, refresh: { text: "" } };
+
+function say(about, text, isWrong) {
+  says[about] = { text, isWrong };
+  const all = Object.values(says).filter((each) => each.text);
+  const joined = all.map((each) => each.text).join(" ");
+  if (said.textContent !== joined) said.textContent = joined; // a screen reader does not read the same text again
+  const isAnyWrong = all.some((each) => Boolean(each.isWrong));
+  said.classList.toggle("wrong", isAnyWrong);
 }
 
 // What the operator is about to use must not move away.
@@ -57,17 +64,17 @@ async function refresh(always) {
     const text = await answer.text();
     if (running !== mine) return;
     if (answer.status === 401) {
-      say("Sign in again: load the page again.", true);
+      say("refresh", "Sign in again: load the page again.", true);
     } else if (answer.status !== 304 && !answer.ok) {
-      say("The page could not be refreshed: status " + answer.status + ".", true);
+      say("refresh", "The page could not be refreshed: status " + answer.status + ".", true);
     } else {
-      if (said.classList.contains("wrong") && !always) say("");
+      say("refresh", "");
       if (answer.status === 304 || (!always && isInUse())) return;
       tag = answer.headers.get("ETag");
       replaceMain(new DOMParser().parseFromString(text, "text/html"));
     }
   } catch {
-    if (running === mine) say("The server does not answer. The page shows what it showed last.", true);
+    if (running === mine) say("refresh", "The server does not answer. The page shows what it showed last.", true);
   } finally {
     clearTimeout(timer);
     if (running === mine) running = null;
@@ -126,12 +133,12 @@ async function change(button, given) {
     const result = await answer.json();
     if (answer.ok) {
       const without = result.without_payload ? " " + result.without_payload + " have no stored payload." : "";
-      say(button.textContent + ": " + result.changed + " changed." + without);
+      say("change", button.textContent + ": " + result.changed + " changed." + without);
     } else {
-      say(button.textContent + ": " + result.error, true);
+      say("change", button.textContent + ": " + result.error, true);
     }
   } catch {
-    say(button.textContent + ": the server does not answer. It is not known whether something has changed.", true);
+    say("change", button.textContent + ": the server does not answer. It is not known whether something has changed.", true);
   }
   await refresh(true);
 }
