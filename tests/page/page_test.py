@@ -50,6 +50,22 @@ def fail(consumer, keys, attempts="1"):
             "--sql", "insert into page_order(no) values (null)", text=lines, ok=(1,))
 
 
+def fail_many(consumer, doublings):
+    """Two to the power of `doublings` messages fail once, all with the same time. Most are copies of one row."""
+    fail(consumer, ["k"], attempts="5")
+    columns = "message_id, attempts, crashes, first_error, first_failed_at, last_error, last_failed_at"
+    for i in range(doublings):
+        command("consume", "--consumer", consumer, "--key", "/no", "--sql",
+                f"insert into txinbox_failed_message(consumer, business_key, {columns}) "
+            f"select consumer, replace(business_key, 'k', 'k{chr(ord('a') + i)}'), {columns} "
+            f"from txinbox_failed_message where consumer = '{consumer}'", text=json.dumps({"no": f"copy {i}"}) + "\n")
+
+
+def failed(consumer):
+    """How many messages of the consumer have failed."""
+    return next(each["failed"] for each in rows("status")["consumers"] if each["consumer"] == consumer)
+
+
 def consume(consumer, keys):
     lines = "".join(json.dumps({"no": key}) + "\n" for key in keys)
     command("consume", "--consumer", consumer, "--key", "/no", "--sql", "insert into page_order(no) values (:no)", text=lines)
@@ -117,8 +133,11 @@ class PageTest(unittest.TestCase):
         found = []
 
         def is_there():
-            found[:] = [each for each in self.driver.find_elements(By.CSS_SELECTOR, "button.change")
-                        if each.text == name and members.items() <= json.loads(each.get_attribute("data-body")).items()]
+            found[:] = self.driver.execute_script(  # one call: the page refreshes itself between two calls
+                "const [name, members] = arguments; const has = (each) => { const body = JSON.parse(each.dataset.body);"
+                "return Object.keys(members).every((key) => body[key] === members[key]); };"
+                "return [...document.querySelectorAll('button.change')].filter("
+                "(each) => each.textContent === name && has(each))", name, members)
             return found
         self.assertTrue(eventually(is_there), f"there is no button {name} for {members}")
         return found[0]
@@ -138,6 +157,10 @@ class PageTest(unittest.TestCase):
     def said(self, text):
         self.assertTrue(eventually(lambda: text in self.driver.find_element(By.ID, "said").text),
                         "the page says: " + self.driver.find_element(By.ID, "said").text)
+
+    def text_said(self):
+        """What the page says, with numbers as Python writes them."""
+        return self.driver.find_element(By.ID, "said").text.replace("\u202f", "")
 
     def states(self, consumer):
         found = rows("failed", "list", "--consumer", consumer) + rows("failed", "list", "--consumer", consumer, "--state",
@@ -217,6 +240,41 @@ class PageTest(unittest.TestCase):
         self.said("Retry: 2 changed.")
         self.assertEqual(self.states("two"), {"d": "discarded"})
         self.assertEqual({each["by"] for each in rows("audit", "--consumer", "two")} & {"ann", "bob"}, {"ann", "bob"})
+
+    def test_a_group_is_changed_in_parts_and_stops(self):
+        fail_many("parts", 12)
+        self.open("failed?consumer=parts")
+        self.press("Retry", expected=4096)
+        self.confirm(reason="ticket 8")
+        self.assertTrue(eventually(lambda: self.driver.find_element(By.CSS_SELECTOR, ".status button").text == "Stop"))
+        stop = self.driver.find_element(By.CSS_SELECTOR, ".status button")
+        self.assertEqual((stop.accessible_name, stop.aria_role), ("Stop", "button"))
+        self.said(" of 4\u202f096 changed.")
+        stop.send_keys(Keys.ENTER)
+        self.said("Stopped.")
+        left = failed("parts")
+        self.assertIn(left, (3096, 2096, 1096))
+        self.assertEqual(self.text_said(), f"Retry: {4096 - left} of 4096 changed, {left} left. Stopped.")
+        self.assertEqual(self.driver.find_elements(By.CSS_SELECTOR, ".status button"), [])
+        self.assertEqual(self.driver.switch_to.active_element.get_attribute("id"), "main")
+        self.press("Discard", expected=left)
+        self.confirm(reason="the rest")
+        self.assertTrue(eventually(lambda: self.text_said() == f"Discard: {left} changed."))
+        self.assertEqual(self.driver.find_elements(By.CSS_SELECTOR, ".status button, .changing"), [])
+        self.assertEqual(failed("parts"), 0)
+
+    def test_somebody_else_changes_a_group_meanwhile(self):
+        fail_many("meanwhile", 12)
+        self.open("failed?consumer=meanwhile")
+        self.press("Retry", expected=4096)
+        self.confirm()
+        self.said(" of 4\u202f096 changed.")
+        command("failed", "retry", "--consumer", "meanwhile", "k")  # it is the last one of the list
+        self.said("such messages now.")
+        left = failed("meanwhile")
+        self.assertEqual(self.text_said(), f"Retry: there are {left} such messages now. Before: {4095 - left} of 4096 changed, "
+                                           f"{left + 1} left.")
+        self.assertEqual(self.driver.find_elements(By.CSS_SELECTOR, ".status button, .changing"), [])
 
     def test_hostile_keys(self):
         fail("hostile", HOSTILE)

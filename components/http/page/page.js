@@ -2,6 +2,7 @@
 
 const refreshEvery = 2000; // milliseconds
 const longestRefresh = 20000;
+const atMost = 1000; // messages in one part of a change
 const main = document.getElementById("main");
 const said = document.getElementById("said");
 // The address of the page can have a name and a password, with which fetch would fail.
@@ -123,29 +124,80 @@ function ask(button) {
   dialog.showModal();
 }
 
-async function change(button, given) {
+// The answer to a change. It has an `error` if the change was not made.
+async function post(action, body) {
   try {
-    const answer = await fetch(root + "/api/" + button.dataset.action, {
+    const answer = await fetch(root + "/api/" + action, {
       method: "POST",
       headers: { "Content-Type": "application/json", "X-Txinbox": "1" },
-      body: JSON.stringify({ ...JSON.parse(button.dataset.body), ...given }),
+      body: JSON.stringify(body),
     });
-    const result = await answer.json();
-    if (answer.ok) {
-      const without = result.without_payload ? " " + result.without_payload + " have no stored payload." : "";
-      say("change", button.textContent + ": " + result.changed + " changed." + without);
-    } else {
-      say("change", button.textContent + ": " + result.error, true);
-    }
+    return await answer.json();
   } catch {
-    say("change", button.textContent + ": the server does not answer. It is not known whether something has changed.", true);
+    return { error: "the server does not answer. It is not known whether something has changed" };
+  }
+}
+
+const stop = document.createElement("button"); // there while a change of several parts goes on
+stop.type = "button";
+let isStopped = false;
+stop.addEventListener("click", () => {
+  isStopped = true;
+  stop.textContent = "Stopping"; // after the present part
+});
+
+function beginParts() {
+  stop.textContent = "Stop";
+  said.after(stop);
+  document.documentElement.classList.add("changing"); // until its end, the other buttons make no change
+}
+
+function endParts() {
+  if (document.activeElement === stop) main.focus({ preventScroll: true });
+  stop.remove();
+  document.documentElement.classList.remove("changing");
+}
+
+// The form in which the page shows numbers.
+function grouped(number) {
+  return number.toLocaleString("en").replaceAll(",", "\u202f");
+}
+
+// A group is changed in parts, each with the number of messages that the operator expects then.
+async function change(button, given) {
+  const name = button.textContent + ": ";
+  const body = { ...JSON.parse(button.dataset.body), ...given };
+  const all = body.expected; // none for one message
+  if (all) body.at_most = atMost;
+  isStopped = false;
+  if (all > atMost) beginParts();
+  let changed = 0;
+  let left = all;
+  let result;
+  do {
+    if (all > atMost) say("change", name + grouped(changed) + " of " + grouped(all) + " changed.");
+    result = await post(button.dataset.action, body);
+    if (result.error) break;
+    changed += result.changed;
+    body.expected = result.left;
+    left = result.left - (result.without_payload || 0);
+  } while (left > 0 && result.changed > 0 && !isStopped);
+  if (all > atMost) endParts();
+  const rest = left > 0 ? " of " + grouped(all) + " changed, " + grouped(left) + " left." : " changed.";
+  const sum = grouped(changed) + rest;
+  if (result.error) {
+    say("change", name + result.error + "." + (changed > 0 ? " Before: " + sum : ""), true);
+  } else {
+    const stopped = left > 0 && isStopped ? " Stopped." : "";
+    const without = result.without_payload ? " " + grouped(result.without_payload) + " have no stored payload." : "";
+    say("change", name + sum + stopped + without);
   }
   await refresh(true);
 }
 
 main.addEventListener("click", (event) => {
   const button = event.target.closest("button.change");
-  if (button) ask(button);
+  if (button && !stop.isConnected) ask(button);
 });
 document.addEventListener("visibilitychange", () => refresh(false));
 setInterval(() => refresh(false), refreshEvery);

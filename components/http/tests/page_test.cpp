@@ -175,6 +175,102 @@ TEST_CASE("the groups are those that the filter selects") {
   CHECK(groups("?consumer=svc&key=a").empty());
 }
 
+/// The change of all messages of the consumer that have failed until now.
+json group_of(PageKit& t, const std::string& consumer, std::size_t expected) {
+  json body{{"consumer", consumer}, {"expected", expected}};
+  const json shown = t.json("/failed?consumer=" + consumer);
+  for (const json& group : shown["groups"]) {
+    body["failed_until"] = std::max(body.value("failed_until", ""), group["last_failed_at"].get<std::string>());
+  }
+  return body;
+}
+
+TEST_CASE("a group of the page is changed in parts, and each answer says how many are left") {
+  for (const std::string action : {"failed/retry", "failed/discard", "failed/redrive"}) {
+    CAPTURE(action);
+    PageKit t;
+    t.fail("svc", {"a", "b", "c", "d", "e"}, true);
+    t.fail("other", {"a"}, true);
+    json part = group_of(t, "svc", 5);
+    part["at_most"] = 2;
+    if (action == "failed/redrive") part["to"] = "orders";
+    for (const std::size_t left : {3U, 1U, 0U}) {
+      const json done = t.change(action, part);
+      CHECK(done["changed"] == part["expected"].get<std::size_t>() - left);
+      CHECK(done["left"] == left);
+      CHECK(t.db.number("select count(*) from txinbox_consumed_message where state = 'parked'") ==
+            static_cast<long long>(left) + 1);
+      part["expected"] = done["left"];
+    }
+    CHECK(audit(t).size() == 5);
+  }
+}
+
+TEST_CASE("a change of a group of the page without parts leaves none, and at_most must be a number above 0") {
+  PageKit t;
+  t.fail("svc", {"a", "b", "c"}, true);
+  json body = group_of(t, "svc", 3);
+  for (const json& at_most : {json(0), json(-1), json(1.5), json("2"), json(true)}) {
+    CAPTURE(at_most);
+    body["at_most"] = at_most;
+    CHECK(t.post("/api/failed/retry", body.dump()).status == 400);
+  }
+  CHECK(t.db.number("select count(*) from txinbox_consumed_message where state = 'parked'") == 3);
+  body.erase("at_most");
+  const json done = t.change("failed/retry", body);
+  CHECK(done["changed"] == 3);
+  CHECK(done["left"] == 0);
+}
+
+TEST_CASE("a part of a group of the page changes nothing if somebody else has changed the rest") {
+  PageKit t;
+  t.fail("svc", {"a", "b", "c", "d", "e"}, true);
+  json part = group_of(t, "svc", 5);
+  part["at_most"] = 2;
+  part["expected"] = t.change("failed/discard", part)["left"];
+  const std::string other = t.json("/failed")["rows"][0]["business_key"];
+  CHECK(t.change("failed/retry", {{"consumer", "svc"}, {"business_key", other}})["changed"] == 1);
+  const Response refused = t.post("/api/failed/discard", part.dump());
+  CHECK(refused.status == 409);
+  CHECK(json::parse(refused.body)["messages"] == 2);
+  CHECK(t.db.number("select count(*) from txinbox_consumed_message where state = 'parked'") == 2);
+}
+
+TEST_CASE("messages of the page that cannot be changed do not hide the others from a part, and are left") {
+  PageKit t;
+  t.fail("svc", {"a", "b"}, true);
+  std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  t.fail("svc", {"torn 1", "torn 2"}, true);  // the latest ones: a list begins with them
+  t.db.run("update txinbox_consumed_message set state = 'torn' where business_key like 'torn%'");
+  json part = group_of(t, "svc", 4);
+  part["at_most"] = 1;
+  for (const int left : {3, 2}) {
+    const json done = t.change("failed/retry", part);
+    CHECK(done["changed"] == 1);
+    CHECK(done["left"] == left);
+    part["expected"] = left;
+  }
+  const json last = t.change("failed/retry", part);
+  CHECK(last["changed"] == 0);
+  CHECK(last["left"] == 2);
+}
+
+TEST_CASE("messages of the page without a payload stay when a group is published again in parts") {
+  PageKit t;
+  t.fail("svc", {"a", "b", "c", "d", "e"}, true);
+  t.db.run("update txinbox_failed_message set payload = null where business_key in ('b', 'd')");
+  json part = group_of(t, "svc", 5);
+  part["to"] = "orders";
+  part["at_most"] = 2;
+  const json first = t.change("failed/redrive", part);
+  CHECK(first == json{{"changed", 2}, {"left", 3}, {"without_payload", 2}});
+  part["expected"] = first["left"];
+  CHECK(t.change("failed/redrive", part) == json{{"changed", 1}, {"left", 2}, {"without_payload", 2}});
+  part["expected"] = 2;
+  CHECK(t.change("failed/redrive", part) == json{{"changed", 0}, {"left", 2}, {"without_payload", 2}});
+  CHECK(t.db.number("select count(*) from txinbox_outbox_message") == 3);
+}
+
 TEST_CASE("a consumer is paused and resumed") {
   PageKit t;
   CHECK(TxConsumer(t.pool, "svc").consume({.business_key = "a"}, add_effect).outcome == Outcome::consumed);

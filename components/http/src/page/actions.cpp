@@ -25,6 +25,9 @@ using nlohmann::json;
 
 constexpr std::size_t most_groups = 1'000'000;
 
+/// The states of failed messages that a change can change.
+constexpr std::array changeable{FailedState::parked, FailedState::failing, FailedState::torn};
+
 Error wrong(const std::string& text) { return Error(ErrorCode::invalid_argument, text); }
 
 /// The members of a change.
@@ -59,9 +62,9 @@ class Body {
   }
 
  private:
-  static constexpr std::array<std::string_view, 10> members{"consumer",    "business_key", "state", "error_class",
-                                                            "expected",    "failed_until", "to",    "id",
-                                                            "for_seconds", "reason"};
+  static constexpr std::array<std::string_view, 11> members{"consumer", "business_key", "state",   "error_class",
+                                                            "expected", "failed_until", "at_most", "to",
+                                                            "id",       "for_seconds",  "reason"};
 
   json json_;
 };
@@ -70,14 +73,14 @@ ActionResult changed(std::size_t messages) { return {.text = json{{"changed", me
 
 std::optional<FailedState> state_of(const std::string& name) {
   if (name.empty()) return std::nullopt;
-  for (const FailedState each : {FailedState::failing, FailedState::parked, FailedState::torn}) {
+  for (const FailedState each : changeable) {
     if (to_string(each) == name) return each;
   }
   throw wrong("state must be failing, parked or torn");
 }
 
-/// One message, or all that the members choose. A message that has failed again since the operator has looked is not
-/// among them.
+/// One message, or a group, of which `limit` messages are changed. A message that has failed again since the operator
+/// has looked is not in the group.
 FailedFilter failed_filter(const Body& body) {
   FailedFilter filter{.consumer = body.required("consumer"),
                       .business_key = body.text("business_key"),
@@ -90,31 +93,64 @@ FailedFilter failed_filter(const Body& body) {
   if (!expected || *expected == 0 || !filter.failed_until) {
     throw wrong("a change of many messages needs the number that is expected, and failed_until, a time in UTC");
   }
-  filter.limit = static_cast<std::size_t>(*expected);
+  const auto at_most = body.number("at_most").value_or(*expected);
+  if (at_most == 0) throw wrong("at_most must be more than 0");
+  filter.limit = static_cast<std::size_t>(std::min(*expected, at_most));
   return filter;
+}
+
+bool is_one(const FailedFilter& filter) { return !filter.business_key.empty(); }
+
+std::uint64_t count(Connection& connection, FailedFilter group) {
+  group.limit = most_groups;
+  std::uint64_t messages = 0;
+  for (const FailedGroup& each : group_failed(connection, group)) messages += static_cast<std::uint64_t>(each.messages);
+  return messages;
 }
 
 /// The answer if not as many messages are there as the change expects. The operator has seen another number.
 std::optional<ActionResult> refuses_count(Connection& connection, const Body& body, const FailedFilter& filter) {
-  if (!filter.business_key.empty()) return std::nullopt;
-  std::int64_t messages = 0;
-  FailedFilter all = filter;
-  all.limit = most_groups;
-  for (const FailedGroup& group : group_failed(connection, all)) messages += group.messages;
-  if (static_cast<std::uint64_t>(messages) == *body.number("expected")) return std::nullopt;
+  if (is_one(filter)) return std::nullopt;
+  const std::uint64_t messages = count(connection, filter);
+  if (messages == *body.number("expected")) return std::nullopt;
   return ActionResult{
       .status = 409,
       .text = json{{"error", "there are " + std::to_string(messages) + " such messages now"}, {"messages", messages}}
                   .dump()};
 }
 
+/// The answer to a change of one message, or of a group or a part of it. `left` is how many of the group are left. They
+/// are counted if the change has found less to change than it may: some cannot be changed, or somebody else has changed
+/// some meanwhile.
+json done(Connection& connection, const Body& body, const FailedFilter& filter, std::size_t messages) {
+  json answer{{"changed", messages}};
+  if (is_one(filter)) return answer;
+  answer["left"] = messages == filter.limit ? *body.number("expected") - messages : count(connection, filter);
+  return answer;
+}
+
 using FailedChange = std::size_t (*)(ConnectionRef, const FailedFilter&, const std::optional<OperatorAction>&);
+
+/// Changes at most `limit` messages. Without a state, it asks for one state after the other. Otherwise, messages that
+/// no change changes, such as those with a lease, could take all places of each part.
+template <FailedChange change>
+std::size_t change_part(Connection& connection, const FailedFilter& filter, const OperatorAction& by) {
+  if (is_one(filter) || filter.state) return change(connection, filter, by);
+  std::size_t messages = 0;
+  FailedFilter part = filter;
+  for (const FailedState state : changeable) {
+    part.state = state;
+    part.limit = filter.limit - messages;
+    messages += change(connection, part, by);
+  }
+  return messages;
+}
 
 template <FailedChange change>
 ActionResult change_failed(Connection& connection, const Body& body, const OperatorAction& by) {
   const FailedFilter filter = failed_filter(body);
   if (auto refused = refuses_count(connection, body, filter)) return std::move(*refused);
-  return changed(change(connection, filter, by));
+  return {.text = done(connection, body, filter, change_part<change>(connection, filter, by)).dump()};
 }
 
 ActionResult redrive(Connection& connection, const Body& body, const OperatorAction& by) {
@@ -122,14 +158,16 @@ ActionResult redrive(Connection& connection, const Body& body, const OperatorAct
   if (filter.state && filter.state != FailedState::parked) throw wrong("only parked messages are published again");
   filter.state = FailedState::parked;
   if (auto refused = refuses_count(connection, body, filter)) return std::move(*refused);
-  const StoredRedriveSummary done = redrive_stored(connection, body.required("to"),
-                                                   {.consumer = filter.consumer,
-                                                    .business_key = filter.business_key,
-                                                    .error_class = filter.error_class,
-                                                    .failed_until = filter.failed_until,
-                                                    .max = filter.limit,
-                                                    .by = by});
-  return {.text = json{{"changed", done.added}, {"without_payload", done.without_payload}}.dump()};
+  const StoredRedriveSummary redriven = redrive_stored(connection, body.required("to"),
+                                                       {.consumer = filter.consumer,
+                                                        .business_key = filter.business_key,
+                                                        .error_class = filter.error_class,
+                                                        .failed_until = filter.failed_until,
+                                                        .max = filter.limit,
+                                                        .by = by});
+  json answer = done(connection, body, filter, redriven.added);
+  answer["without_payload"] = redriven.without_payload;
+  return {.text = answer.dump()};
 }
 
 ActionResult pause(Connection& connection, const Body& body, const OperatorAction& by) {

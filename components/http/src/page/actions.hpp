@@ -19,7 +19,8 @@ struct ActionResult {
 
 /// Makes the change of this name, such as "failed/retry". The body is JSON: which messages, and `reason`.
 ///
-/// A change of many messages names how many it expects. If there are more or less now, it changes none.
+/// A change of many messages names how many it expects. If there are more or less now, it changes none. With `at_most`,
+/// it changes a part of them.
 ///
 /// Returns none if there is no such change. Errors: `Error` invalid_argument for the body, and those of the library's
 /// functions.

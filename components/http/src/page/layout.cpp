@@ -38,7 +38,7 @@ std::string frame(std::string_view current, std::string_view title, const std::s
             (path == current ? " aria-current=\"page\"" : "") + ">" + std::string(name) + "</a></li>";
   }
   html += "</ul></nav></header>\n<main id=\"main\" tabindex=\"-1\"><h1>" + escaped(title) + "</h1>\n" + main +
-          "</main>\n<p id=\"said\" role=\"status\"></p>\n<footer><p>";
+          "</main>\n<div class=\"status\"><p id=\"said\" role=\"status\"></p></div>\n<footer><p>";
   html += context.may_write ? "You are " + escaped(context.user) + ". Each change is recorded in the audit."
                             : std::string(context.is_error ? "" : "This page is read-only.");
   return html + " Times are in UTC.</p></footer></body></html>\n";
