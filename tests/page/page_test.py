@@ -8,6 +8,7 @@ Chromium and its driver are those of Debian (chromium, chromium-driver, python3-
 """
 
 import base64
+import http.server
 import json
 import os
 import pathlib
@@ -15,8 +16,11 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import unittest
+import urllib.error
+import urllib.request
 
 from selenium import webdriver
 from selenium.common.exceptions import NoSuchElementException, StaleElementReferenceException
@@ -97,6 +101,49 @@ class Serving:
         self.process.send_signal(signal.SIGTERM)
         assert self.process.wait(timeout=20) == 0
         self.process.stdout.close()
+
+
+class Proxy:
+    """A proxy in front of a server. It passes each GET on, and answers each POST itself, as `answer` says."""
+
+    def __init__(self, to):
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_GET(self):
+                headers = {name: value for name, value in self.headers.items() if name != "Host"}
+                request = urllib.request.Request(to.rstrip("/") + self.path, headers=headers)
+                try:
+                    with urllib.request.urlopen(request, timeout=20) as answer:
+                        self.respond(answer.status, answer.headers.items(), answer.read())
+                except urllib.error.HTTPError as error:
+                    self.respond(error.code, error.headers.items(), error.read())
+
+            def do_POST(self):
+                self.rfile.read(int(self.headers["Content-Length"]))
+                self.respond(self.server.answer[0], [], self.server.answer[1])
+
+            def respond(self, status, headers, body):
+                self.send_response(status)
+                for name, value in headers:
+                    if name.lower() in ("content-type", "content-encoding", "etag"):
+                        self.send_header(name, value)
+                if status != 304:
+                    self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, *_):
+                pass
+
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self.server.server_port}/"
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+
+    def answer(self, status, body):
+        self.server.answer = (status, body)
+
+    def end(self):
+        self.server.shutdown()
+        self.server.server_close()
 
 
 def browser(user="ann", javascript=True, width=1200):
@@ -332,6 +379,27 @@ class PageTest(unittest.TestCase):
         finally:
             self.driver.get("about:blank")
             again.end()
+
+    def test_a_proxy_answers_a_change(self):
+        fail("proxy", ["a"])
+        proxy = Proxy(self.serving.url)
+        try:
+            self.driver.get(proxy.url + "failed?consumer=proxy")
+            for status, body in ((502, b"<html>Bad Gateway</html>"), (504, b""), (500, b'{"message": "x"}'), (200, b"null"),
+                                 (503, b'"x"')):
+                proxy.answer(status, body)
+                self.press("Retry", business_key="a")
+                self.confirm()
+                self.said(f"Retry: the server has answered with status {status}. It is not known whether something has "
+                          "changed.")
+            proxy.answer(503, b'{"error": "later"}')
+            self.press("Retry", business_key="a")
+            self.confirm()
+            self.said("Retry: later.")
+        finally:
+            self.driver.get("about:blank")
+            proxy.end()
+        self.assertEqual(self.states("proxy"), {"a": "parked"})
 
     def test_without_javascript(self):
         fail("plain", ["a"])

@@ -124,18 +124,29 @@ function ask(button) {
   dialog.showModal();
 }
 
-// The answer to a change. It has an `error` if the change was not made.
+// The answer to a change. It has an `error` if it is not known that the change was made. A proxy can answer with
+// something else than the server: with HTML, with nothing, or with JSON of its own.
 async function post(action, body) {
+  const unknown = ". It is not known whether something has changed";
+  let answer;
+  let text;
   try {
-    const answer = await fetch(root + "/api/" + action, {
+    answer = await fetch(root + "/api/" + action, {
       method: "POST",
       headers: { "Content-Type": "application/json", "X-Txinbox": "1" },
       body: JSON.stringify(body),
     });
-    return await answer.json();
+    text = await answer.text();
   } catch {
-    return { error: "the server does not answer. It is not known whether something has changed" };
+    return { error: "the server does not answer" + unknown };
   }
+  try {
+    const result = JSON.parse(text);
+    if (answer.ok ? Number.isInteger(result.changed) : result.error?.length > 0) return result;
+  } catch {
+    // It is no JSON.
+  }
+  return { error: "the server has answered with status " + answer.status + unknown };
 }
 
 const stop = document.createElement("button"); // there while a change of several parts goes on
