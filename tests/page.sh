@@ -19,9 +19,11 @@ if [ "${1:-}" = --on-servers ]; then
   postgresql_url=${TXINBOX_TEST_POSTGRESQL_URL%/*}/page_test
   psql -q "$postgresql_url" -c 'create table page_order (no varchar(255) not null)'
   echo "== MariaDB"
-  TXINBOX_TEST_URL=$mysql_url/page_test "$root/tests/page/page_test.py" "$@"
+  TXINBOX_TEST_URL=$mysql_url/page_test TXINBOX_TEST_RESTART=$TXINBOX_TEST_MARIADB_RESTART \
+    "$root/tests/page/page_test.py" "$@"
   echo "== PostgreSQL"
-  TXINBOX_TEST_URL=$postgresql_url "$root/tests/page/page_test.py" "$@"
+  TXINBOX_TEST_URL=$postgresql_url TXINBOX_TEST_RESTART=$TXINBOX_TEST_POSTGRESQL_RESTART \
+    "$root/tests/page/page_test.py" "$@"
   exit
 fi
 
@@ -34,4 +36,4 @@ trap 'rm -rf "$scratch"' EXIT
 sqlite3 "$scratch/page.db" 'create table page_order (no text not null)'
 echo "== SQLite"
 TXINBOX_TEST_URL=sqlite:$scratch/page.db TXINBOX_TEST_SCREENSHOTS=$folder/page "$root/tests/page/page_test.py" "$@"
-"$root/tests/servers.sh" --mariadb --postgresql -- "$0" --on-servers "$@"
+"$root/tests/servers.sh" --restartable --mariadb --postgresql -- "$0" --on-servers "$@"

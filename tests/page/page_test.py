@@ -3,6 +3,7 @@
 
 It runs `txinbox serve` on the database of TXINBOX_TEST_URL, and compares what the page shows and changes with what the
 command prints. TXINBOX_COMMAND is the command. TXINBOX_TEST_SCREENSHOTS is a folder for a picture of each page.
+TXINBOX_TEST_RESTART is a script of tests/servers.sh that kills the database's server and starts it again.
 
 Chromium and its driver are those of Debian (chromium, chromium-driver, python3-selenium).
 """
@@ -12,6 +13,7 @@ import http.server
 import json
 import os
 import pathlib
+import re
 import signal
 import subprocess
 import sys
@@ -30,6 +32,7 @@ from selenium.webdriver.common.keys import Keys
 
 COMMAND = os.environ["TXINBOX_COMMAND"]
 DATABASE = os.environ["TXINBOX_TEST_URL"]
+RESTART = os.environ.get("TXINBOX_TEST_RESTART")
 SCREENSHOTS = os.environ.get("TXINBOX_TEST_SCREENSHOTS")
 TOKEN = "a token of thirty-two characters"
 HOSTILE = ["<script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "a'b&amp;", "x\u202egpj.exe", "k" * 255]
@@ -47,11 +50,11 @@ def rows(*arguments):
     return json.loads(command(*arguments, "--json"))
 
 
-def fail(consumer, keys, attempts="1"):
+def fail(consumer, keys, attempts="1", payload=True):
     """Each of these messages fails once. With `attempts` 1, this parks it."""
     lines = "".join(json.dumps({"no": key}) + "\n" for key in keys)
-    command("consume", "--consumer", consumer, "--key", "/no", "--max-attempts", attempts, "--keep-payload", "--batch", "1",
-            "--sql", "insert into page_order(no) values (null)", text=lines, ok=(1,))
+    command("consume", "--consumer", consumer, "--key", "/no", "--max-attempts", attempts, "--batch", "1",
+            *(["--keep-payload"] if payload else []), "--sql", "insert into page_order(no) values (null)", text=lines, ok=(1,))
 
 
 def fail_many(consumer, doublings):
@@ -61,8 +64,8 @@ def fail_many(consumer, doublings):
     for i in range(doublings):
         command("consume", "--consumer", consumer, "--key", "/no", "--sql",
                 f"insert into txinbox_failed_message(consumer, business_key, {columns}) "
-            f"select consumer, replace(business_key, 'k', 'k{chr(ord('a') + i)}'), {columns} "
-            f"from txinbox_failed_message where consumer = '{consumer}'", text=json.dumps({"no": f"copy {i}"}) + "\n")
+                f"select consumer, replace(business_key, 'k', 'k{chr(ord('a') + i)}'), {columns} "
+                f"from txinbox_failed_message where consumer = '{consumer}'", text=json.dumps({"no": f"copy {i}"}) + "\n")
 
 
 def failed(consumer):
@@ -310,6 +313,15 @@ class PageTest(unittest.TestCase):
         self.assertEqual(self.driver.find_elements(By.CSS_SELECTOR, ".status button, .changing"), [])
         self.assertEqual(failed("parts"), 0)
 
+    def test_a_group_is_published_again(self):
+        fail("redriven", ["a", "b"])
+        fail("redriven", ["c"], payload=False)
+        self.open("failed?consumer=redriven")
+        self.press("Redrive", expected=3)
+        self.confirm(to="orders")
+        self.assertTrue(eventually(lambda: self.text_said() == "Redrive: 2 changed. 1 have no stored payload."))
+        self.assertEqual(self.states("redriven"), {"c": "parked"})
+
     def test_somebody_else_changes_a_group_meanwhile(self):
         fail_many("meanwhile", 12)
         self.open("failed?consumer=meanwhile")
@@ -325,6 +337,7 @@ class PageTest(unittest.TestCase):
 
     def test_hostile_keys(self):
         fail("hostile", HOSTILE)
+        self.driver.get_log("browser")  # of the tests before
         self.open("failed?consumer=hostile")
         for left, key in enumerate(HOSTILE):
             self.press("Retry", business_key=key)
@@ -379,6 +392,40 @@ class PageTest(unittest.TestCase):
         finally:
             self.driver.get("about:blank")
             again.end()
+
+    @unittest.skipUnless(RESTART, "SQLite has no server, and its readers wait for no lock")
+    def test_the_database_restarts(self):
+        fail("restarts", ["a"])
+        self.open("failed?consumer=restarts")
+        self.driver.execute_script("window.isThisPage = true")
+        with subprocess.Popen([RESTART, "5"]) as restart:
+            self.said("The page could not be refreshed: status 503.")
+            self.assertIn("a", self.driver.find_element(By.ID, "main").text)  # what it showed last
+            self.assertEqual(restart.wait(timeout=120), 0)
+        fail("restarts", ["the next"])
+        self.assertTrue(eventually(lambda: "the next" in self.driver.find_element(By.ID, "main").text, seconds=60))
+        self.assertEqual(self.text_said(), "")
+        self.assertTrue(self.driver.execute_script("return window.isThisPage"))
+
+    @unittest.skipUnless(RESTART, "SQLite has no server")
+    def test_the_database_restarts_during_a_change(self):
+        fail_many("dies", 12)
+        self.open("failed?consumer=dies")
+        self.press("Retry", expected=4096)
+        self.confirm()
+        self.assertTrue(eventually(lambda: re.search(" [1-3]000 of 4096 changed[.]", self.text_said())))
+        with subprocess.Popen([RESTART, "3"]) as restart:
+            self.said(" changed, ")
+            self.assertRegex(self.text_said(), r"^Retry: .+\. Before: [1-3]000 of 4096 changed, (3096|2096|1096) left\.")
+            left = int(self.text_said().split(" left.")[0].rsplit(" ", 1)[1])
+            self.assertEqual(restart.wait(timeout=120), 0)
+        self.assertTrue(eventually(lambda: self.text_said().endswith(" left."), seconds=60))  # the page is fresh again
+        now = failed("dies")
+        self.assertLessEqual(now, left)
+        self.assertGreaterEqual(now, left - 1000)
+        self.press("Retry", expected=now)
+        self.confirm()
+        self.assertTrue(eventually(lambda: self.text_said() == f"Retry: {now} changed."))
 
     def test_a_proxy_answers_a_change(self):
         fail("proxy", ["a"])
