@@ -13,6 +13,7 @@
 #include <vector>
 
 #include <txinbox/http.hpp>
+#include <txinbox/listener.hpp>
 #include <txinbox/pool.hpp>
 #include <txinbox/version.hpp>
 
@@ -65,7 +66,7 @@ struct OperatorPageOptions {
 ///
 /// | path | shows | changes |
 /// |---|---|---|
-/// | `/` | consumers: rates, failed and parked messages, conflicts, leases, pauses | pause, resume |
+/// | `/` | consumers: rates, failed messages, conflicts, leases, pauses; sources: `listener` | pause, resume |
 /// | `/failed` | failed messages | retry, discard, redrive from the stored payload |
 /// | `/message` | everything about one key | the same |
 /// | `/conflicts` | messages with a known key and other content | |
@@ -97,6 +98,18 @@ class OperatorPage {
   /// @errors   it does not throw: every error is an answer.
   /// @threads  any number.
   Response handle(const Request& request);
+
+  /// Shows the sources of this process on the page `/`: put the result into `RunOptions::listeners` of each call of
+  /// `run`. What waits at the broker and whether the breaker has tripped is not in the database: only the process that
+  /// consumes knows it. So a page of another process, such as `txinbox serve`, does not show it.
+  ///
+  /// `run` reports no end. A source that reports nothing for a minute, and for three times its
+  /// `RunOptions::status_interval`, is shown as silent.
+  ///
+  /// @limits  it remembers 1,000 calls of `run`. With more, it forgets the one that has been silent for the longest
+  ///          time. A call that is silent for an hour is forgotten, if a later one has the same source and consumer.
+  /// @threads any number. Each call returns the same object. It may outlive the page.
+  std::shared_ptr<Listener> listener() const;
 
  private:
   class Impl;

@@ -22,6 +22,7 @@
 #include "page/pages.hpp"
 #include "page/rates.hpp"
 #include "page/slow_view.hpp"
+#include "page/sources.hpp"
 #include "page/target.hpp"
 #include "page/views.hpp"
 #include "shared/row_json.hpp"
@@ -126,6 +127,8 @@ class OperatorPage::Impl {
     return response;
   }
 
+  std::shared_ptr<Listener> listener() const { return sources_; }
+
  private:
   Response respond(const Request& request) {
     const bool wants_json = is_below(request.target, options_.path + "/api");
@@ -166,6 +169,7 @@ class OperatorPage::Impl {
     if (target.path == "/") {
       rates_.add((*view)["consumers"], Rates::Clock::now());
       add_counts(*view);
+      (*view)["sources"] = sources_->read(Sources::Clock::now());
     }
     if (target.path == "/failed") add_groups(*view, target);
     if (target.path == "/outbox") add(*view, "status", outbox_);
@@ -261,6 +265,7 @@ class OperatorPage::Impl {
   const OperatorPageOptions options_;
   const Access access_;
   Rates rates_;
+  const std::shared_ptr<Sources> sources_ = std::make_shared<Sources>();
   SlowView counts_;
   SlowView groups_;
   SlowView outbox_;
@@ -274,6 +279,7 @@ OperatorPage& OperatorPage::operator=(OperatorPage&&) noexcept = default;
 OperatorPage::~OperatorPage() = default;
 
 Response OperatorPage::handle(const Request& request) { return impl_->handle(request); }
+std::shared_ptr<Listener> OperatorPage::listener() const { return impl_->listener(); }
 
 }  // namespace http
 TXINBOX_NAMESPACE_END

@@ -16,6 +16,31 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+std::string sources(const Json& rows) {
+  const auto cell = [](const Json& row, std::string_view member) -> std::string {
+    if (member == "connected" && !row.at("connected").is_null())
+      return row.at("connected").get<bool>() ? "yes" : "<strong>no</strong>";
+    const std::string state = text_in(row, "state");
+    if (member != "state" || state == "running") return {};
+    std::string html = "<strong>" + escaped(state == "unavailable" ? "database unavailable" : state) + "</strong>";
+    if (!text_in(row, "error_class").empty()) html += ": " + escaped(text_in(row, "error_class"));
+    const std::string since = text_in(row, "since");
+    if (!since.empty()) html += ", since " + escaped(since.substr(0, since.find('.')));
+    return html;
+  };
+  return table("Sources of this process",
+               {{"Source", "source"},
+                {"Consumer", "consumer"},
+                {"Connected", "connected"},
+                {"Waiting", "lag", Shows::number},
+                {"Lanes", "lanes", Shows::number},
+                {"Reconnects", "reconnects", Shows::number},
+                {"State", "state"},
+                {"Held so far", "held", Shows::number},
+                {"Status from", "status_age_seconds", Shows::seconds}},
+               rows, cell);
+}
+
 std::string consumers(const Target&, const Json& view, const PageContext& context) {
   const auto cell = [&](const Json& row, std::string_view member) -> std::string {
     const std::string consumer = text_in(row, "consumer");
@@ -68,6 +93,7 @@ std::string consumers(const Target&, const Json& view, const PageContext& contex
                    {"Why", "reason"}},
                   view.at("pauses"));
   }
+  if (!view.at("sources").empty()) html += sources(view.at("sources"));
   return html;
 }
 
