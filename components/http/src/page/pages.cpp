@@ -75,7 +75,7 @@ std::string consumers(const Target&, const Json& view, const PageContext& contex
                            {{"Consumer", "consumer"},
                             {"Consumed", "consumed", Shows::number},
                             {"A second", "per_second", Shows::number},
-                            {"Last minutes", "chart"},
+                            {"Last 10 minutes", "chart"},
                             {"Failed", "failed", Shows::number},
                             {"Parked", "parked", Shows::number},
                             {"Conflicts", "conflicts", Shows::number},

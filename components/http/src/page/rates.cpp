@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <optional>
+#include <utility>
 
 #include <nlohmann/json.hpp>
 
@@ -10,8 +12,14 @@ TXINBOX_NAMESPACE_BEGIN
 namespace http {
 namespace {
 
-constexpr std::size_t most_samples = 60;
-constexpr auto between_samples = std::chrono::milliseconds(1500);
+using namespace std::chrono_literals;
+
+constexpr auto shown = std::chrono::minutes(10);
+constexpr auto between_samples = 5s;
+constexpr auto counted = 10s;      // a rate is that of the last ten seconds
+constexpr auto longest_gap = 20s;  // after it, the line begins again: nobody had looked at the page
+constexpr double width = 120;
+constexpr double height = 20;
 
 std::string one_digit(double number) {
   char text[32];
@@ -25,32 +33,42 @@ void Rates::add(nlohmann::ordered_json& consumers, Clock::time_point now) {
   const std::lock_guard lock(mutex_);
   const bool is_due = now >= next_;
   if (is_due) next_ = now + between_samples;
+  std::map<std::string, Samples, std::less<>> present;
   for (auto& consumer : consumers) {
     const double rate = consumer["last_ten_seconds"].get<double>() / 10;
     consumer["per_second"] = rate;
     if (!is_due) continue;
-    auto& rates = rates_[consumer["consumer"].get<std::string>()];
-    rates.push_back(rate);
-    if (rates.size() > most_samples) rates.pop_front();
+    const auto name = consumer["consumer"].get<std::string>();
+    Samples& samples = present[name];
+    if (const auto found = samples_.find(name); found != samples_.end()) samples = std::move(found->second);
+    while (!samples.empty() && now - samples.front().at > shown) samples.pop_front();
+    samples.push_back({now, rate});
   }
+  if (is_due) samples_ = std::move(present);
 }
 
 std::string Rates::chart(const std::string& consumer) const {
   const std::lock_guard lock(mutex_);
-  const auto found = rates_.find(consumer);
-  if (found == rates_.end() || found->second.size() < 2) return {};
-  const auto& rates = found->second;
-  const double most = std::max(*std::ranges::max_element(rates), 0.1);
-  constexpr double height = 20;
-  constexpr double step = 2;
-  std::string points;
-  for (std::size_t i = 0; i < rates.size(); ++i) {
-    points += one_digit(static_cast<double>(i) * step) + "," + one_digit(height - rates[i] / most * height) + " ";
+  const auto found = samples_.find(consumer);
+  if (found == samples_.end()) return {};
+  const Samples& samples = found->second;
+  const double most = std::max(std::ranges::max_element(samples, {}, &Sample::rate)->rate, 0.1);
+  const Clock::time_point begin = samples.back().at - shown;
+  const auto point = [&](Clock::time_point at, double rate) {
+    const double x = std::chrono::duration<double>(at - begin) / std::chrono::duration<double>(shown) * width;
+    return one_digit(std::max(x, 0.0)) + "," + one_digit(height - rate / most * height);
+  };
+  std::string lines;
+  std::optional<Clock::time_point> last;
+  for (const Sample& each : samples) {
+    const bool continues = last && each.at - *last <= longest_gap;
+    if (!continues) lines += (last ? "\"/>" : "") + ("<polyline points=\"" + point(each.at - counted, each.rate));
+    lines += " " + point(each.at, each.rate);
+    last = each.at;
   }
-  points.pop_back();
-  return "<svg class=\"chart\" viewBox=\"0 -1 " + one_digit(step * (most_samples - 1)) +
-         " 22\" role=\"img\" aria-label=\"the rate of the last minutes, at most " + one_digit(most) +
-         " a second\"><polyline points=\"" + points + "\"/></svg>";
+  return "<svg class=\"chart\" viewBox=\"0 -1 " + one_digit(width) +
+         " 22\" role=\"img\" aria-label=\"the rate of the last ten minutes, at most " + one_digit(most) +
+         " a second\">" + lines + "\"/></svg>";
 }
 
 }  // namespace http
