@@ -13,6 +13,7 @@
 
 #include "page_kit.hpp"
 #include "support/eventually.hpp"
+#include "support/test_user.hpp"
 
 namespace txinbox::test {
 namespace {
@@ -412,6 +413,49 @@ TEST_CASE("without the tables, each page says what is wrong, and goes on when th
   CHECK(t.get("/failed").status == 503);
   t.db.run("alter table gone rename to txinbox_failed_message");
   CHECK(t.get("/failed").status == 200);
+}
+
+TEST_CASE("a table that is missing is named on the page, and another error is none") {
+  PageKit t;
+  t.fail("svc", {"a"}, true);
+  constexpr const char* message = "/message?consumer=svc&key=a";
+  CHECK(t.json(message)["unreadable"].empty());
+  CHECK(t.json("/")["unreadable"].empty());
+  t.db.run("alter table txinbox_audit rename to audit_gone");
+  t.db.run("alter table txinbox_pause rename to pause_gone");
+  CHECK(t.json(message)["unreadable"] == json{"audit"});
+  CHECK(t.json(message)["audit"].empty());
+  CHECK(t.json("/")["unreadable"] == json{"pauses"});
+  for (const char* target : {"/", message}) {
+    CHECK(t.get(target).body.find("The table is missing, or the page's user") != std::string::npos);
+  }
+  t.db.run("alter table audit_gone rename to txinbox_audit");
+  t.db.run("alter table txinbox_audit rename column reason to reason_gone");
+  CHECK(t.get(std::string("/api") + message).status == 503);
+  t.db.run("alter table txinbox_audit rename column reason_gone to reason");
+  t.db.run("alter table pause_gone rename to txinbox_pause");
+  CHECK(t.json(message)["unreadable"].empty());
+}
+
+TEST_CASE("a page whose user may not read some tables says so") {
+  if (on_sqlite3()) return;
+  PageKit t;
+  t.fail("svc", {"a"}, true);
+  const User user(t.db);
+  grant_service(user, t.db);
+  user.grant("insert on " + schema_of(t.db) + ".txinbox_audit");
+  Pool pool = user.pool();
+  http::OperatorPage page(pool, PageKit::writing());
+  const auto get = [&](const char* target) {
+    const Response response = page.handle({.method = "GET", .target = target, .headers = PageKit::of_ann()});
+    CAPTURE(response.body);
+    REQUIRE(response.status == 200);
+    return json::parse(response.body);
+  };
+  CHECK(get("/api/")["unreadable"] == json{"pauses"});
+  const json message = get("/api/message?consumer=svc&key=a");
+  CHECK(message["failed"].size() == 1);
+  CHECK(message["unreadable"] == json{"outbox", "audit"});
 }
 
 TEST_CASE("the whole counts and the findings of doctor come a moment later") {

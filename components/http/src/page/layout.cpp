@@ -1,5 +1,6 @@
 #include "page/layout.hpp"
 
+#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -75,6 +76,16 @@ std::string next_page(const Target& target, const Json& view, const PageContext&
   if (!target["after"].empty()) html += "<a href=\"" + escaped(link.substr(0, link.size() - 1)) + "\">First page</a> ";
   if (!next.empty()) html += "<a rel=\"next\" href=\"" + escaped(link + "after=" + next) + "\">Next page</a>";
   return html + "</p>\n";
+}
+
+std::string table_of(const Json& view, std::string_view member, std::string_view caption,
+                     const std::vector<Column>& columns) {
+  const Json& unreadable = view.at("unreadable");
+  if (std::ranges::find(unreadable, Json(member)) == unreadable.end())
+    return table(caption, columns, view.at(std::string(member)));
+  return "<section><h2>" + escaped(caption) +
+         "</h2>\n<p class=\"none\">The table is missing, or the page's user of the database may not read it.</p>"
+         "</section>\n";
 }
 
 std::string filter_form(const Target& target, const PageContext& context, const std::vector<Field>& fields) {

@@ -32,6 +32,10 @@ CellOf linked(const PageContext& context, CellOf further = {});
 /// The links to the first and the next page of a list.
 std::string next_page(const Target& target, const nlohmann::ordered_json& view, const PageContext& context);
 
+/// A table of this member of the view. A sentence says so if the view could not read it.
+std::string table_of(const nlohmann::ordered_json& view, std::string_view member, std::string_view caption,
+                     const std::vector<Column>& columns);
+
 struct Field {
   std::string_view label;
   std::string_view name;

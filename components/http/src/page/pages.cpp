@@ -84,14 +84,13 @@ std::string consumers(const Target&, const Json& view, const PageContext& contex
                             {"Duplicates", "duplicates", Shows::number},
                             {"Paused", "paused"}},
                            view.at("consumers"), cell);
-  if (!view.at("pauses").empty()) {
-    html += table("Pauses",
-                  {{"Consumer", "consumer"},
-                   {"Since", "paused_at", Shows::time},
-                   {"Until", "resumes_at", Shows::time},
-                   {"By", "by"},
-                   {"Why", "reason"}},
-                  view.at("pauses"));
+  if (!view.at("pauses").empty() || !view.at("unreadable").empty()) {
+    html += table_of(view, "pauses", "Pauses",
+                     {{"Consumer", "consumer"},
+                      {"Since", "paused_at", Shows::time},
+                      {"Until", "resumes_at", Shows::time},
+                      {"By", "by"},
+                      {"Why", "reason"}});
   }
   if (!view.at("sources").empty()) html += sources(view.at("sources"));
   return html;
@@ -230,11 +229,10 @@ std::string message(const Target& target, const Json& view, const PageContext& c
                  {"Original", "original_hash", Shows::hash},
                  {"Original id", "original_message_id"}},
                 view.at("conflicts"));
-  html += table("In the outbox, with this key",
-                {{"Id", "id"}, {"Topic", "topic"}, {"State", "state"}, {"Age", "age_ms", Shows::milliseconds}},
-                view.at("outbox"));
-  return html + table("Audit", {{"At", "at", Shows::time}, {"By", "by"}, {"Action", "action"}, {"Why", "reason"}},
-                      view.at("audit"));
+  html += table_of(view, "outbox", "In the outbox, with this key",
+                   {{"Id", "id"}, {"Topic", "topic"}, {"State", "state"}, {"Age", "age_ms", Shows::milliseconds}});
+  return html + table_of(view, "audit", "Audit",
+                         {{"At", "at", Shows::time}, {"By", "by"}, {"Action", "action"}, {"Why", "reason"}});
 }
 
 std::string conflicts(const Target& target, const Json& view, const PageContext& context) {

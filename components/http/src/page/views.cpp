@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <exception>
 #include <functional>
 #include <utility>
 
@@ -58,20 +59,37 @@ RowJson page_of(Connection& connection, const Target& target, Filter filter, con
   return {{"rows", json_of(rows)}, {"next", next}};
 }
 
-/// Tables that are missing, or that this user may not read, count as empty.
-template <class Read>
-RowJson read_if_allowed(const Read& read) {
+/// Whether the error says that a table is missing, or that this user may not read it.
+bool is_refused(const std::exception_ptr& error) {
   try {
-    return json_of(read());
+    std::rethrow_exception(error);
+  } catch (const Error& e) {
+    return e.code() == ErrorCode::schema_missing;
   } catch (...) {
-    if (is_transient(std::current_exception())) throw;
-    return RowJson::array();
+    // 1142 and 1143: no privilege on a table, on a column. 1146 and 42P01: the table is gone since the look for it.
+    constexpr std::array<std::string_view, 5> codes{"mysql 1142", "mysql 1143", "mysql 1146", "postgresql 42501",
+                                                    "postgresql 42P01"};
+    return std::ranges::find(codes, error_class(error)) != codes.end();
+  }
+}
+
+/// Adds the rows as a member. If a table is missing, or this user may not read it, there are no rows, and `unreadable`
+/// names the member.
+template <class Read>
+void add_if_allowed(RowJson& json, const char* member, const Read& read) {
+  json[member] = RowJson::array();
+  try {
+    json[member] = json_of(read());
+  } catch (...) {
+    if (!is_refused(std::current_exception())) throw;
+    json["unreadable"].push_back(member);
   }
 }
 
 RowJson consumers(Connection& connection, const Target&, const ViewOptions&) {
   RowJson json = json_of(quick_status(connection));
-  json["pauses"] = read_if_allowed([&] { return list_pauses(connection); });
+  json["unreadable"] = RowJson::array();
+  add_if_allowed(json, "pauses", [&] { return list_pauses(connection); });
   return json;
 }
 
@@ -95,7 +113,7 @@ RowJson message(Connection& connection, const Target& target, const ViewOptions&
   const std::string& consumer = target["consumer"];
   const std::string& key = target["key"];
   RowJson json{{"consumer", consumer}, {"business_key", key}, {"row", nullptr}};
-  for (const char* list : {"failed", "conflicts", "outbox", "audit"}) json[list] = RowJson::array();
+  for (const char* list : {"failed", "conflicts", "outbox", "audit", "unreadable"}) json[list] = RowJson::array();
   if (consumer.empty() || key.empty()) return json;
   if (const auto row = find_message(connection, consumer, key)) json["row"] = json_of(*row);
   const FailedFilter one{.consumer = consumer, .business_key = key, .payloads = options.show_payloads};
@@ -114,9 +132,10 @@ RowJson message(Connection& connection, const Target& target, const ViewOptions&
     json["row"]["stored"] = nullptr;
   }
   json["conflicts"] = json_of(list_conflicts(connection, {.consumer = consumer, .business_key = key}));
-  json["outbox"] = read_if_allowed([&] { return list_outbox(connection, {.key = key, .limit = default_limit}); });
-  json["audit"] = read_if_allowed(
-      [&] { return list_audit(connection, {.consumer = consumer, .business_key = key, .limit = default_limit}); });
+  add_if_allowed(json, "outbox", [&] { return list_outbox(connection, {.key = key, .limit = default_limit}); });
+  add_if_allowed(json, "audit", [&] {
+    return list_audit(connection, {.consumer = consumer, .business_key = key, .limit = default_limit});
+  });
   return json;
 }
 
