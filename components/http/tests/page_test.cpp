@@ -333,6 +333,44 @@ TEST_CASE("a list goes on with its next page") {
   CHECK(t.get("/failed?limit=10").body.find("rel=\"next\" href=\"/failed?limit=10&#38;after=") != std::string::npos);
 }
 
+TEST_CASE("the page of consumers shows those that the operator asks for, and counts all of them") {
+  PageKit t;
+  const auto consume = [&](const std::string& name) {
+    CHECK(TxConsumer(t.pool, name).consume({.business_key = "k"}, add_effect).outcome == Outcome::consumed);
+  };
+  for (const char* name : {"a&b +1", "calm", "paused", "zz failing", "zz parked"}) consume(name);
+  t.fail("zz failing", {"a"}, false);
+  t.fail("zz parked", {"a", "b"}, true);
+  CHECK(t.change("pause", {{"consumer", "paused"}, {"reason", "r"}})["changed"] == 1);
+  const auto names = [&](const std::string& parameters) {
+    std::vector<std::string> found;
+    const json view = t.json("/" + parameters);
+    for (const json& row : view["consumers"]) found.push_back(row["consumer"]);
+    return found;
+  };
+  using Names = std::vector<std::string>;
+  CHECK(names("") == Names{"a&b +1", "calm", "paused", "zz failing", "zz parked"});
+  CHECK(names("?consumer=zz+") == Names{"zz failing", "zz parked"});
+  CHECK(names("?consumer=ZZ").empty());
+  CHECK(names("?state=problems") == Names{"paused", "zz failing", "zz parked"});
+  CHECK(names("?state=problems&limit=1&after=paused") == Names{"zz failing"});
+  const json first = t.json("/?limit=1");
+  CHECK(first["next"] == "a&b +1");
+  CHECK(t.json("/?limit=4&after=a")["next"] == "zz failing");
+  CHECK(t.json("/?limit=5")["next"] == "");
+  CHECK(first["counts"] == json{{"consumers", 5}, {"with_failed", 1}, {"with_parked", 1}, {"with_problems", 3}});
+  CHECK(t.json("/?consumer=calm")["pauses"].empty());
+
+  const std::string html = t.get("/?limit=1").body;
+  CHECK(html.find("rel=\"next\" href=\"/?limit=1&#38;after=a%26b%20%2B1\"") != std::string::npos);
+  CHECK(names("?limit=1&after=a%26b%20%2B1") == Names{"calm"});
+  CHECK(html.find("<a href=\"/?state=problems\">3 with problems</a>: 1 with failed messages, 1 with parked messages. "
+                  "<a href=\"/failed\">") != std::string::npos);
+  for (const char* target : {"/api/?state=parked", "/api/?limit=0", "/api/consumers?limit=1001"}) {
+    CHECK(t.get(target).status == 400);
+  }
+}
+
 TEST_CASE("wrong parameters and bodies get 400 and a sentence, and an unknown change gets 404") {
   PageKit t;
   for (const char* target :

@@ -74,7 +74,8 @@ std::string next_page(const Target& target, const Json& view, const PageContext&
   }
   std::string html = "<p class=\"pages\">";
   if (!target["after"].empty()) html += "<a href=\"" + escaped(link.substr(0, link.size() - 1)) + "\">First page</a> ";
-  if (!next.empty()) html += "<a rel=\"next\" href=\"" + escaped(link + "after=" + next) + "\">Next page</a>";
+  if (!next.empty())
+    html += "<a rel=\"next\" href=\"" + escaped(link + "after=" + percent_encoded(next)) + "\">Next page</a>";
   return html + "</p>\n";
 }
 

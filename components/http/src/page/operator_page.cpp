@@ -19,6 +19,7 @@
 #include "page/access.hpp"
 #include "page/actions.hpp"
 #include "page/assets.hpp"
+#include "page/consumer_list.hpp"
 #include "page/pages.hpp"
 #include "page/rates.hpp"
 #include "page/slow_view.hpp"
@@ -170,6 +171,7 @@ class OperatorPage::Impl {
       rates_.add((*view)["consumers"], Rates::Clock::now());
       add_counts(*view);
       (*view)["sources"] = sources_->read(Sources::Clock::now());
+      choose_consumers(*view, target);
     }
     if (target.path == "/failed") add_groups(*view, target);
     if (target.path == "/outbox") add(*view, "status", outbox_);

@@ -41,7 +41,21 @@ std::string sources(const Json& rows) {
                rows, cell);
 }
 
-std::string consumers(const Target&, const Json& view, const PageContext& context) {
+/// How many consumers need a look. The table can show them on a later page.
+std::string summary(const Json& counts, const PageContext& context) {
+  const auto count = [&](const char* name) { return counts.at(name).get<long long>(); };
+  const auto all = count("consumers");
+  std::string html = "<p>" + grouped(all) + (all == 1 ? " consumer" : " consumers");
+  if (count("with_problems") == 0) return html + ", none with problems.</p>\n";
+  html += ", " + anchor(context.path + "/?state=problems", grouped(count("with_problems")) + " with problems");
+  html += ": " + grouped(count("with_failed")) + " with failed messages, " + grouped(count("with_parked")) +
+          " with parked messages.";
+  if (count("with_failed") + count("with_parked") > 0)
+    html += " " + anchor(context.path + "/failed", "Show these messages");
+  return html + "</p>\n";
+}
+
+std::string consumers(const Target& target, const Json& view, const PageContext& context) {
   const auto cell = [&](const Json& row, std::string_view member) -> std::string {
     const std::string consumer = text_in(row, "consumer");
     if (member == "chart") return context.chart ? context.chart(consumer) : std::string();
@@ -71,19 +85,22 @@ std::string consumers(const Target&, const Json& view, const PageContext& contex
   if (!view.at("consumed_age_seconds").is_null())
     html += "; consumed messages counted " + human_age(view.at("consumed_age_seconds").get<long long>()) + " ago";
   if (!text_in(view, "consumed_error").empty()) html += "; counting fails: " + escaped(text_in(view, "consumed_error"));
-  html += "</p>\n" + table("Consumers",
-                           {{"Consumer", "consumer"},
-                            {"Consumed", "consumed", Shows::number},
-                            {"A second", "per_second", Shows::number},
-                            {"Last 10 minutes", "chart"},
-                            {"Failed", "failed", Shows::number},
-                            {"Parked", "parked", Shows::number},
-                            {"Conflicts", "conflicts", Shows::number},
-                            {"Leases", "leases_held", Shows::number},
-                            {"Expired", "expired_leases", Shows::number},
-                            {"Duplicates", "duplicates", Shows::number},
-                            {"Paused", "paused"}},
-                           view.at("consumers"), cell);
+  html += "</p>\n" + summary(view.at("counts"), context);
+  html += filter_form(target, context, {{"Consumer", "consumer"}, {"State", "state", {"problems"}}});
+  html += table("Consumers",
+                {{"Consumer", "consumer"},
+                 {"Consumed", "consumed", Shows::number},
+                 {"A second", "per_second", Shows::number},
+                 {"Last 10 minutes", "chart"},
+                 {"Failed", "failed", Shows::number},
+                 {"Parked", "parked", Shows::number},
+                 {"Conflicts", "conflicts", Shows::number},
+                 {"Leases", "leases_held", Shows::number},
+                 {"Expired", "expired_leases", Shows::number},
+                 {"Duplicates", "duplicates", Shows::number},
+                 {"Paused", "paused"}},
+                view.at("consumers"), cell);
+  html += next_page(target, view, context);
   if (!view.at("pauses").empty() || !view.at("unreadable").empty()) {
     html += table_of(view, "pauses", "Pauses",
                      {{"Consumer", "consumer"},

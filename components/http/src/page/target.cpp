@@ -40,6 +40,17 @@ const std::string& Target::operator[](std::string_view name) const {
   return found == parameters.end() ? empty : found->second;
 }
 
+std::size_t limit_of(const Target& target) {
+  const std::string& text = target["limit"];
+  if (text.empty()) return default_limit;
+  std::size_t limit = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), limit);
+  if (error != std::errc() || end != text.data() + text.size() || limit == 0 || limit > most_limit) {
+    throw Error(ErrorCode::invalid_argument, "the parameter limit must be from 1 to 1000");
+  }
+  return limit;
+}
+
 Target read_target(std::string_view target) {
   if (target.find("%00") != std::string_view::npos) throw Error(ErrorCode::invalid_argument, "the URL has a NUL");
   target = target.substr(0, target.find('#'));

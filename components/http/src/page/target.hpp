@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <initializer_list>
 #include <map>
 #include <string>
@@ -20,6 +21,14 @@ struct Target {
   /// The value of a parameter; empty if it is missing.
   const std::string& operator[](std::string_view name) const;
 };
+
+inline constexpr std::size_t default_limit = 100;
+inline constexpr std::size_t most_limit = 1000;
+
+/// How many rows a list shows: the parameter `limit`, or `default_limit`.
+///
+/// Errors: `Error` invalid_argument for another text than 1 to `most_limit`.
+std::size_t limit_of(const Target&);
 
 /// Errors: `Error` invalid_argument if an escape such as %4 is not complete.
 Target read_target(std::string_view target);

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <exception>
 #include <functional>
 #include <utility>
@@ -19,20 +18,6 @@ namespace {
 
 using component::json_of;
 using component::RowJson;
-
-constexpr std::size_t default_limit = 100;
-constexpr std::size_t most_limit = 1000;
-
-std::size_t limit_of(const Target& target) {
-  const std::string& text = target["limit"];
-  if (text.empty()) return default_limit;
-  std::size_t limit = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), limit);
-  if (error != std::errc() || end != text.data() + text.size() || limit == 0 || limit > most_limit) {
-    throw Error(ErrorCode::invalid_argument, "the parameter limit must be from 1 to 1000");
-  }
-  return limit;
-}
 
 /// The enumerator of this name, from the first one to `last`. None for an empty text.
 template <class Enum>
