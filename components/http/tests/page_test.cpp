@@ -405,6 +405,8 @@ TEST_CASE("what has not changed is not sent again") {
   const Response head = t.page.handle({.method = "HEAD", .target = "/", .headers = PageKit::of_ann()});
   CHECK(head.status == 200);
   CHECK(head.body.empty());
+  const Response no_page = t.page.handle({.method = "HEAD", .target = "/nothing", .headers = PageKit::of_ann()});
+  CHECK(field(no_page, "Content-Length") == std::to_string(t.get("/nothing").body.size()));
 }
 
 TEST_CASE("payloads, results and error texts are shown only if the options say so") {

@@ -67,6 +67,11 @@ TEST_CASE("the command serves a page that is read-only, and ends with SIGTERM") 
   CHECK(page->status == 200);
   CHECK(page->body.find("This page is read-only.") != std::string::npos);
   CHECK(client.Get("/page.js")->get_header_value("Content-Type") == "text/javascript; charset=utf-8");
+  const auto head = client.Head("/page.css");
+  REQUIRE(head);
+  CHECK(head->body.empty());
+  CHECK(head->get_header_value_count("Content-Length") == 1);
+  CHECK(head->get_header_value("Content-Length") == std::to_string(client.Get("/page.css")->body.size()));
   const httplib::Headers header{{"X-Txinbox", "1"}};
   CHECK(client.Post("/api/failed/retry", header, R"({"consumer":"svc","business_key":"a"})", "application/json")
             ->status == 403);

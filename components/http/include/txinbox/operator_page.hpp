@@ -92,7 +92,7 @@ class OperatorPage {
   OperatorPage& operator=(OperatorPage&&) noexcept;  ///< As the constructor.
   ~OperatorPage();
 
-  /// Answers a request.
+  /// Answers a request. An answer to HEAD has no body, and the Content-Length that GET would have.
   ///
   /// @blocking for the time of a few statements, and as `Pool::acquire`.
   /// @errors   it does not throw: every error is an answer.

@@ -6,6 +6,7 @@
 #include <exception>
 #include <map>
 #include <stdexcept>
+#include <string>
 #include <utility>
 
 #include <nlohmann/json.hpp>
@@ -124,7 +125,9 @@ class OperatorPage::Impl {
 
   Response handle(const Request& request) {
     Response response = respond(request);
-    if (request.method == "HEAD") response.body.clear();
+    if (request.method != "HEAD") return response;
+    if (response.status != 304) response.headers.push_back({"Content-Length", std::to_string(response.body.size())});
+    response.body.clear();
     return response;
   }
 
