@@ -139,7 +139,9 @@ TEST_CASE("the rows of the page's JSON are those of the command's --json") {
                                                                      {"/leases", {"leases"}},
                                                                      {"/outbox", {"outbox", "list"}},
                                                                      {"/audit", {"audit"}}};
-  for (auto [target, arguments] : same) {
+  for (const auto& each : same) {
+    const std::string& target = each.first;
+    Command::Arguments arguments = each.second;
     CAPTURE(target);
     arguments.push_back("--json");
     json of_page = t.json(target)["rows"];
