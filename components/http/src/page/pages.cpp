@@ -37,7 +37,7 @@ std::string sources(const Json& rows) {
                 {"Reconnects", "reconnects", Shows::number},
                 {"State", "state"},
                 {"Held so far", "held", Shows::number},
-                {"Status from", "status_age_seconds", Shows::seconds}},
+                {"Status age", "status_age_seconds", Shows::seconds}},
                rows, cell);
 }
 
