@@ -50,22 +50,21 @@ std::string hash_text(const std::string& database) {
   return fmt::format("x'{}'", digits);
 }
 
-/// Fills the other tables. Of each thousand rows of the inbox, ten are parked, in ten error classes, and ten are under
-/// an expired lease. There are as many conflicts and entries of the audit, and ten times as many messages wait in the
-/// outbox.
+/// Fills the other tables. Of each thousand rows of the inbox, ten are parked, in ten error classes, and one is under
+/// an expired lease. There are ten conflicts and ten entries of the audit, and a hundred messages wait in the outbox.
 void fill_others(soci::session& sql, const std::string& database, const Options& options) {
   const long long some = options.rows / 100;
   const std::uint64_t step = spread_range / static_cast<std::uint64_t>(options.rows);
-  const auto keys_of = [&](long long first) {
+  const auto keys_of = [&](long long first, long long count) {
     return fmt::format("consumer = 'orders' AND business_key >= '{}' AND business_key < '{}'",
                        spread_key(static_cast<std::uint64_t>(first) * step),
-                       spread_key(static_cast<std::uint64_t>(first + some) * step));
+                       spread_key(static_cast<std::uint64_t>(first + count) * step));
   };
   sql << "BEGIN";
-  sql << "UPDATE txinbox_consumed_message SET state = 'parked' WHERE " + keys_of(0);
+  sql << "UPDATE txinbox_consumed_message SET state = 'parked' WHERE " + keys_of(0, some);
   sql << "UPDATE txinbox_consumed_message SET state = 'consuming', lease_owner = 'worker', lease_fence = 1, "
          "attempts = 1, lease_expires_at = consumed_at WHERE " +
-             keys_of(some);
+             keys_of(some, some / 10);
   std::string error_class = "CASE substr(business_key, 15, 1)";
   for (int i = 0; i < 9; ++i) error_class += fmt::format(" WHEN '{}' THEN 'sql:2350{}'", i, i);
   error_class += " ELSE 'handler' END";
@@ -74,18 +73,18 @@ void fill_others(soci::session& sql, const std::string& database, const Options&
       "last_error, last_failed_at, payload) "
       "SELECT consumer, business_key, 3, 0, {0}, consumed_at, {0}, consumed_at, {1} "
       "FROM txinbox_consumed_message WHERE {2}",
-      error_class, hash_text(database), keys_of(0));
+      error_class, hash_text(database), keys_of(0, some));
   sql << fmt::format(
       "INSERT INTO txinbox_conflicting_message (consumer, business_key, content_hash, original_hash, reason, "
       "deliveries, first_at, last_at) "
       "SELECT consumer, business_key, {0}, {0}, 'consumed', 1, consumed_at, consumed_at "
       "FROM txinbox_consumed_message WHERE {1}",
-      hash_text(database), keys_of(2 * some));
+      hash_text(database), keys_of(2 * some, some));
   sql << fmt::format(
       "INSERT INTO txinbox_audit (at, actor, action, consumer, business_key, messages, reason) "
       "SELECT consumed_at, 'alice', 'retry', consumer, business_key, 1, 'mended' "
       "FROM txinbox_consumed_message WHERE {}",
-      keys_of(3 * some));
+      keys_of(3 * some, some));
   sql << "COMMIT";
   fill_outbox(sql, 10 * some, 100'000);
   for (const char* table : {"consumed_message", "failed_message", "conflicting_message", "audit"}) {
@@ -237,7 +236,7 @@ int main(int argc, char** argv) {
   Target target;
   Options options;
   add_target(app, target, {"sqlite3", "mariadb", "postgresql"});
-  app.add_option("--rows", options.rows, "Of the inbox; a hundredth each are parked, leased, conflicts, audited");
+  app.add_option("--rows", options.rows, "Of the inbox");
   app.add_option("--views", options.views, "How often each page is asked for");
   app.add_option("--rounds", options.rounds);
   app.add_option("--slot-ms", options.slot_ms);

@@ -2,7 +2,8 @@
 
 const refreshEvery = 2000; // milliseconds
 const longestRefresh = 20000;
-const atMost = 1000; // messages in one part of a change
+const leastPart = 1000; // messages in one part of a change
+const mostParts = 60; // each counts the whole group again
 const main = document.getElementById("main");
 const said = document.getElementById("said");
 // The address of the page can have a name and a password, with which fetch would fail.
@@ -179,21 +180,22 @@ async function change(button, given) {
   const name = button.textContent + ": ";
   const body = { ...JSON.parse(button.dataset.body), ...given };
   const all = body.expected; // none for one message
-  if (all) body.at_most = atMost;
+  const part = Math.max(leastPart, Math.ceil(all / mostParts));
+  if (all) body.at_most = part;
   isStopped = false;
-  if (all > atMost) beginParts();
+  if (all > part) beginParts();
   let changed = 0;
   let left = all;
   let result;
   do {
-    if (all > atMost) say("change", name + grouped(changed) + " of " + grouped(all) + " changed.");
+    if (all > part) say("change", name + grouped(changed) + " of " + grouped(all) + " changed.");
     result = await post(button.dataset.action, body);
     if (result.error) break;
     changed += result.changed;
     body.expected = result.left;
     left = result.left - (result.without_payload || 0);
   } while (left > 0 && result.changed > 0 && !isStopped);
-  if (all > atMost) endParts();
+  if (all > part) endParts();
   const rest = left > 0 ? " of " + grouped(all) + " changed, " + grouped(left) + " left." : " changed.";
   const sum = grouped(changed) + rest;
   if (result.error) {

@@ -277,7 +277,7 @@ TEST_CASE("a consumer is paused and resumed") {
   CHECK(TxConsumer(t.pool, "svc").consume({.business_key = "a"}, add_effect).outcome == Outcome::consumed);
   CHECK(t.post("/api/pause", R"({"consumer":"svc"})").status == 400);  // without a reason
   CHECK(t.change("pause", {{"consumer", "svc"}, {"reason", "a wrong version"}, {"for_seconds", 60}})["changed"] == 1);
-  CHECK(t.json("/")["consumers"][0]["paused"] == true);
+  CHECK(eventually([&] { return t.json("/")["consumers"][0]["paused"] == true; }));
   CHECK(t.json("/")["pauses"][0]["by"] == "ann");
   CHECK(t.get("/").body.find("a wrong version") != std::string::npos);
   CHECK(t.change("resume", {{"consumer", "svc"}})["changed"] == 1);
@@ -465,7 +465,7 @@ TEST_CASE("a table that is missing is named on the page, and another error is no
   t.db.run("alter table txinbox_pause rename to pause_gone");
   CHECK(t.json(message)["unreadable"] == json{"audit"});
   CHECK(t.json(message)["audit"].empty());
-  CHECK(t.json("/")["unreadable"] == json{"pauses"});
+  CHECK(eventually([&] { return t.json("/")["unreadable"] == json{"pauses"}; }));
   for (const char* target : {"/", message}) {
     CHECK(t.get(target).body.find("The table is missing, or the page's user") != std::string::npos);
   }

@@ -65,7 +65,7 @@ TEST_CASE("a view is read again after its pause, and at once after a change") {
   const TestDatabase db;
   Pool pool = db.pool(1);
   Readings readings;
-  SlowView view(pool, 1h, readings.read());
+  SlowView view(pool, {.least_pause = 1h}, readings.read());
   REQUIRE(becomes(view, 1));
   CHECK(view.get().value == 1);
   view.expire();
@@ -77,7 +77,7 @@ TEST_CASE("a change during a reading leads to another reading") {
   const TestDatabase db;
   Pool pool = db.pool(1);
   Readings readings;
-  SlowView view(pool, 1h, readings.read());
+  SlowView view(pool, {.least_pause = 1h}, readings.read());
   readings.set_open(false);
   CHECK(view.get().value.is_null());
   readings.wait_until_begun(1);
@@ -92,7 +92,7 @@ TEST_CASE("a view that cannot be read keeps its latest result and says why") {
   Pool pool = db.pool(1);
   Readings readings;
   readings.fail_at(2);
-  SlowView view(pool, 1h, readings.read());
+  SlowView view(pool, {.least_pause = 1h}, readings.read());
   REQUIRE(becomes(view, 1));
   view.expire();
   CHECK(eventually([&] { return !view.get().error.empty(); }));

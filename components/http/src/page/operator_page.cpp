@@ -118,10 +118,11 @@ class OperatorPage::Impl {
       : pool_(pool),
         options_(std::move(options)),
         access_(options_),
-        counts_(pool, 5s, whole_counts),
-        groups_(pool, 0s, failed_groups),
-        outbox_(pool, 0s, relays_and_backlog),
-        doctor_(pool, 5s, findings) {}
+        status_(pool, {.first_wait = 10s}, [this](Connection& connection) { return status(connection); }),
+        counts_(pool, {.least_pause = 5s}, whole_counts),
+        groups_(pool, {}, failed_groups),
+        outbox_(pool, {}, relays_and_backlog),
+        doctor_(pool, {.least_pause = 5s}, findings) {}
 
   Response handle(const Request& request) {
     Response response = respond(request);
@@ -168,23 +169,38 @@ class OperatorPage::Impl {
       return with_tag(request, answer(200, "text/css; charset=utf-8", std::string(page_css())));
     if (target.path == "/page.js")
       return with_tag(request, answer(200, "text/javascript; charset=utf-8", std::string(page_js())));
-    std::optional<RowJson> view = target.path == "/doctor" ? std::optional(examined()) : view_of(target);
+    const std::optional<RowJson> view = view_of(target);
     if (!view) return refuse({404, "there is no such page"}, wants_json);
-    if (target.path == "/") {
-      rates_.add((*view)["consumers"], Rates::Clock::now());
-      add_counts(*view);
-      (*view)["sources"] = sources_->read(Sources::Clock::now());
-      choose_consumers(*view, target);
-    }
-    if (target.path == "/failed") add_groups(*view, target);
-    if (target.path == "/outbox") add(*view, "status", outbox_);
     if (wants_json) return with_tag(request, answer(200, json_type, component::text_of(*view) + '\n'));
     return with_tag(request, answer(200, html_type, html_of(target, *view, context(user))));
   }
 
   std::optional<RowJson> view_of(const Target& target) {
+    if (target.path == "/") return consumers(target);
+    if (target.path == "/doctor") return examined();
     Connection connection = pool_.acquire();
-    return read_view(connection, target, {.show_payloads = options_.show_payloads});
+    auto view = read_view(connection, target, {.show_payloads = options_.show_payloads});
+    if (target.path == "/failed") add_groups(*view, target);
+    if (target.path == "/outbox") add(*view, "status", outbox_);
+    return view;
+  }
+
+  RowJson status(Connection& connection) {
+    RowJson view = read_consumers(connection);
+    rates_.add(view["consumers"], Rates::Clock::now());
+    return view;
+  }
+
+  RowJson consumers(const Target& target) {
+    const SlowView::Result result = status_.get();
+    if (!result.error.empty()) throw std::runtime_error(result.error);
+    if (result.value.is_null()) throw std::runtime_error("the consumers are being counted for the first time");
+    RowJson view = result.value;
+    view["status_age_seconds"] = result.age.count();
+    add_counts(view);
+    view["sources"] = sources_->read(Sources::Clock::now());
+    choose_consumers(view, target);
+    return view;
   }
 
   RowJson examined() {
@@ -228,6 +244,7 @@ class OperatorPage::Impl {
     if (type.substr(0, type.find(';')) != json_type) return refuse({415, "a change is JSON"}, true);
     Connection connection = pool_.acquire();
     const auto done = run_action(connection, std::string_view(target.path).substr(1), request.body, user);
+    status_.expire();
     groups_.expire();  // also if somebody else has changed something: the operator has seen another number
     outbox_.expire();
     if (!done) return refuse({404, "there is no such change"}, true);
@@ -271,6 +288,7 @@ class OperatorPage::Impl {
   const Access access_;
   Rates rates_;
   const std::shared_ptr<Sources> sources_ = std::make_shared<Sources>();
+  SlowView status_;
   SlowView counts_;
   SlowView groups_;
   SlowView outbox_;

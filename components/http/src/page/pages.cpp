@@ -16,6 +16,20 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+/// Says how old a result is that is read in the background. It says nothing about a current one.
+std::string age_of(const Json& view, const std::string& name, std::string_view what) {
+  std::string text;
+  const Json& age = view.at(name + "_age_seconds");
+  if (age.is_null()) {
+    text = ": being counted.";
+  } else if (age.get<long long>() > 1) {
+    text = ": counted " + human_age(age.get<long long>()) + " ago.";
+  }
+  const std::string error = view.value(name + "_error", "");
+  if (!error.empty()) text = (age.is_null() ? std::string(":") : text) + " Counting fails: " + error;
+  return text.empty() ? std::string() : "<p>" + escaped(std::string(what) + text) + "</p>\n";
+}
+
 std::string sources(const Json& rows) {
   const auto cell = [](const Json& row, std::string_view member) -> std::string {
     if (member == "connected" && !row.at("connected").is_null())
@@ -85,7 +99,7 @@ std::string consumers(const Target& target, const Json& view, const PageContext&
   if (!view.at("consumed_age_seconds").is_null())
     html += "; consumed messages counted " + human_age(view.at("consumed_age_seconds").get<long long>()) + " ago";
   if (!text_in(view, "consumed_error").empty()) html += "; counting fails: " + escaped(text_in(view, "consumed_error"));
-  html += "</p>\n" + summary(view.at("counts"), context);
+  html += "</p>\n" + age_of(view, "status", "These figures") + summary(view.at("counts"), context);
   html += filter_form(target, context, {{"Consumer", "consumer"}, {"State", "state", {"problems"}}});
   html += table("Consumers",
                 {{"Consumer", "consumer"},
@@ -111,20 +125,6 @@ std::string consumers(const Target& target, const Json& view, const PageContext&
   }
   if (!view.at("sources").empty()) html += sources(view.at("sources"));
   return html;
-}
-
-/// Says how old a result is that is read in the background. It says nothing about a current one.
-std::string age_of(const Json& view, const std::string& name, std::string_view what) {
-  std::string text;
-  const Json& age = view.at(name + "_age_seconds");
-  if (age.is_null()) {
-    text = ": being counted.";
-  } else if (age.get<long long>() > 1) {
-    text = ": counted " + human_age(age.get<long long>()) + " ago.";
-  }
-  const std::string error = text_in(view, name + "_error");
-  if (!error.empty()) text = (age.is_null() ? std::string(":") : text) + " Counting fails: " + error;
-  return text.empty() ? std::string() : "<p>" + escaped(std::string(what) + text) + "</p>\n";
 }
 
 /// The buttons of a failed message, or of a group of them.

@@ -12,7 +12,7 @@ namespace http {
 using namespace std::chrono_literals;
 
 SlowView::Result SlowView::get() {
-  constexpr auto longest_wait = 200ms;
+  constexpr auto later_wait = 200ms;
   std::unique_lock lock(mutex_);
   const bool begins = !is_reading_ && Clock::now() >= next_;
   if (begins) {
@@ -21,7 +21,9 @@ SlowView::Result SlowView::get() {
     thread_ = std::jthread([this] { read(); });
     is_reading_ = true;  // `read` waits for the lock before it ends
   }
-  if (begins || value_.is_null()) has_result_.wait_for(lock, longest_wait, [this] { return !is_reading_; });
+  if (begins || value_.is_null()) {
+    has_result_.wait_for(lock, value_.is_null() ? times_.first_wait : later_wait, [this] { return !is_reading_; });
+  }
   const auto age = std::chrono::floor<std::chrono::seconds>(Clock::now() - read_at_);
   return {.value = value_, .age = value_.is_null() ? 0s : age, .error = error_};
 }
@@ -48,7 +50,7 @@ void SlowView::read() {
   const std::lock_guard lock(mutex_);
   is_reading_ = false;
   const Clock::duration pause = error.empty() ? pauses_for_one_reading * (end - begin) : pause_after_error;
-  if (!has_expired_ || !error.empty()) next_ = end + std::max<Clock::duration>(least_pause_, pause);
+  if (!has_expired_ || !error.empty()) next_ = end + std::max<Clock::duration>(times_.least_pause, pause);
   error_ = std::move(error);
   if (error_.empty()) {
     value_ = std::move(value);

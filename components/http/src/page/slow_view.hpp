@@ -23,9 +23,12 @@ class SlowView {
   using Clock = std::chrono::steady_clock;
   using Read = std::function<nlohmann::ordered_json(Connection&)>;
 
-  /// Between two readings there is at least this pause.
-  SlowView(Pool& pool, std::chrono::milliseconds least_pause, Read read)
-      : pool_(pool), least_pause_(least_pause), read_(std::move(read)) {}
+  struct Times {
+    std::chrono::milliseconds least_pause{0};   ///< Between two readings.
+    std::chrono::milliseconds first_wait{200};  ///< How long `get` waits while there is no result.
+  };
+
+  SlowView(Pool& pool, const Times& times, Read read) : pool_(pool), times_(times), read_(std::move(read)) {}
 
   /// Waits until a reading that runs has ended.
   ~SlowView() = default;
@@ -47,7 +50,7 @@ class SlowView {
   void read();
 
   Pool& pool_;
-  const std::chrono::milliseconds least_pause_;
+  const Times times_;
   const Read read_;
   std::mutex mutex_;
   std::condition_variable has_result_;

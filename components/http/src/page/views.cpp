@@ -71,13 +71,6 @@ void add_if_allowed(RowJson& json, const char* member, const Read& read) {
   }
 }
 
-RowJson consumers(Connection& connection, const Target&, const ViewOptions&) {
-  RowJson json = json_of(quick_status(connection));
-  json["unreadable"] = RowJson::array();
-  add_if_allowed(json, "pauses", [&] { return list_pauses(connection); });
-  return json;
-}
-
 FailedFilter failed_filter(const Target& target) {
   return {.consumer = target["consumer"],
           .business_key = target["key"],
@@ -150,8 +143,7 @@ RowJson audit(Connection& connection, const Target& target, const ViewOptions&) 
 
 using View = RowJson (*)(Connection&, const Target&, const ViewOptions&);
 
-constexpr std::array<std::pair<std::string_view, View>, 7> views{{{"/", consumers},
-                                                                  {"/failed", failed},
+constexpr std::array<std::pair<std::string_view, View>, 6> views{{{"/failed", failed},
                                                                   {"/message", message},
                                                                   {"/conflicts", conflicts},
                                                                   {"/leases", leases},
@@ -159,6 +151,13 @@ constexpr std::array<std::pair<std::string_view, View>, 7> views{{{"/", consumer
                                                                   {"/audit", audit}}};
 
 }  // namespace
+
+RowJson read_consumers(Connection& connection) {
+  RowJson json = json_of(quick_status(connection));
+  json["unreadable"] = RowJson::array();
+  add_if_allowed(json, "pauses", [&] { return list_pauses(connection); });
+  return json;
+}
 
 std::optional<RowJson> read_view(Connection& connection, const Target& target, const ViewOptions& options) {
   const auto* const view = std::ranges::find(views, target.path, &std::pair<std::string_view, View>::first);

@@ -17,7 +17,12 @@ struct ViewOptions {
   bool show_payloads;  ///< Otherwise payloads, stored results and error texts are left out.
 };
 
-/// Reads what the page at this path shows. None if there is no such page.
+/// Reads the state of all consumers, and which of them are paused.
+///
+/// Errors: those of `quick_status` and `list_pauses`.
+nlohmann::ordered_json read_consumers(Connection&);
+
+/// Reads the list that the page at this path shows. None if there is no such page.
 ///
 /// Errors: `Error` invalid_argument for a parameter, and those of the functions that read the tables.
 std::optional<nlohmann::ordered_json> read_view(Connection&, const Target&, const ViewOptions&);
