@@ -1,5 +1,5 @@
 // Measures the operators' page on large tables: how long each of its pages takes, and what open pages cost a consumer.
-// bench/run.sh runs this program in the same way as txinbox_bench.
+// bench/run.sh does not run it yet: start the servers with tests/servers.sh, and pin the program to a CPU with taskset.
 
 #include <algorithm>
 #include <array>
@@ -112,21 +112,21 @@ std::string second_page(http::OperatorPage& page, const std::string& list) {
 /// The times of each page, in milliseconds, without a consumer beside it.
 Json measure_views(http::OperatorPage& page, const Options& options) {
   const std::string key = spread_key(0);
-  std::vector<std::string> targets{"/",
-                                   "/failed",
-                                   "/failed?consumer=orders&state=parked&error_class=handler",
-                                   "/failed?state=discarded",
-                                   "/message?consumer=orders&key=" + key,
-                                   "/conflicts",
-                                   "/conflicts?consumer=orders",
-                                   "/leases",
-                                   "/leases?consumer=orders",
-                                   "/outbox",
-                                   "/outbox?topic=orders&state=waiting",
-                                   "/outbox?key=order-00004711",
-                                   "/audit",
-                                   "/audit?consumer=orders&action=retry",
-                                   "/doctor"};
+  const std::vector<std::string> targets{"/",
+                                         "/failed",
+                                         "/failed?consumer=orders&state=parked&error_class=handler",
+                                         "/failed?state=discarded",
+                                         "/message?consumer=orders&key=" + key,
+                                         "/conflicts",
+                                         "/conflicts?consumer=orders",
+                                         "/leases",
+                                         "/leases?consumer=orders",
+                                         "/outbox",
+                                         "/outbox?topic=orders&state=waiting",
+                                         "/outbox?key=order-00004711",
+                                         "/audit",
+                                         "/audit?consumer=orders&action=retry",
+                                         "/doctor"};
   Json times = Json::object();
   std::vector<std::pair<std::string, std::string>> named;
   for (const std::string& each : targets) named.emplace_back(each, each);
