@@ -55,6 +55,19 @@ std::string button(std::string_view name, std::string_view action, const Json& b
 
 std::string text_in(const Json& row, std::string_view member) { return row.at(std::string(member)).get<std::string>(); }
 
+std::string age_of(const Json& view, const std::string& name, std::string_view what) {
+  std::string text;
+  const Json& age = view.at(name + "_age_seconds");
+  if (age.is_null()) {
+    text = ": being counted.";
+  } else if (age.get<long long>() > 1) {
+    text = ": counted " + human_age(age.get<long long>()) + " ago.";
+  }
+  const std::string error = view.value(name + "_error", "");
+  if (!error.empty()) text = (age.is_null() ? std::string(":") : text) + " Counting fails: " + error;
+  return text.empty() ? std::string() : "<p>" + escaped(std::string(what) + text) + "</p>\n";
+}
+
 CellOf linked(const PageContext& context, CellOf further) {
   return [context, further = std::move(further)](const Json& row, std::string_view member) -> std::string {
     if (member == "business_key" && !text_in(row, member).empty() && !text_in(row, "consumer").empty()) {

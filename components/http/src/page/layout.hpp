@@ -26,6 +26,10 @@ std::string button(std::string_view name, std::string_view action, const nlohman
 /// A member that is a text.
 std::string text_in(const nlohmann::ordered_json& row, std::string_view member);
 
+/// Says how old the member `name` of the view is, which was read in the background. It says nothing about a current
+/// one. `what` is the name of the result.
+std::string age_of(const nlohmann::ordered_json& view, const std::string& name, std::string_view what);
+
 /// Makes the business key of a row a link to all about it. `further` makes the other cells.
 CellOf linked(const PageContext& context, CellOf further = {});
 

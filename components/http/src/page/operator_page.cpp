@@ -178,11 +178,16 @@ class OperatorPage::Impl {
   std::optional<RowJson> view_of(const Target& target) {
     if (target.path == "/") return consumers(target);
     if (target.path == "/doctor") return examined();
-    Connection connection = pool_.acquire();
-    auto view = read_view(connection, target, {.show_payloads = options_.show_payloads});
+    auto view = list_of(target);
     if (target.path == "/failed") add_groups(*view, target);
     if (target.path == "/outbox") add(*view, "status", outbox_);
     return view;
+  }
+
+  /// It keeps no connection: a reading in the background needs one.
+  std::optional<RowJson> list_of(const Target& target) {
+    Connection connection = pool_.acquire();
+    return read_view(connection, target, {.show_payloads = options_.show_payloads});
   }
 
   RowJson status(Connection& connection) {
@@ -226,12 +231,10 @@ class OperatorPage::Impl {
 
   /// The numbers of all consumed messages, as old as they are.
   void add_counts(RowJson& view) {
-    const SlowView::Result counts = counts_.get();
-    view["consumed_age_seconds"] = nullptr;
-    view["consumed_error"] = counts.error;
-    if (!counts.value.is_null()) view["consumed_age_seconds"] = counts.age.count();
+    add(view, "consumed", counts_);
     std::map<std::string, std::int64_t> consumed;
-    if (!counts.value.is_null()) counts.value.get_to(consumed);
+    if (!view["consumed"].is_null()) view["consumed"].get_to(consumed);
+    view.erase("consumed");
     for (RowJson& consumer : view["consumers"]) {
       const auto found = consumed.find(consumer["consumer"].get<std::string>());
       consumer["consumed"] = found == consumed.end() ? RowJson() : RowJson(found->second);
