@@ -118,8 +118,9 @@ TEST_CASE("Kafka: a right that the whole producer lacks blames no message") {
   constexpr std::int16_t init_producer_id = 22;
   MockCluster cluster;
   cluster.create("stock");
-  const Publisher publish = kafka_publisher({.brokers = cluster.brokers(), .timeout = 30s});
+  // The producer asks for its id as soon as it exists, so the broker must refuse from before that.
   cluster.fail(init_producer_id, RD_KAFKA_RESP_ERR_CLUSTER_AUTHORIZATION_FAILED);
+  const Publisher publish = kafka_publisher({.brokers = cluster.brokers(), .timeout = 30s});
   const std::vector<OutgoingMessage> messages{booked("a", "1"), booked("b", "2")};
   std::string refusal;
   try {
