@@ -102,7 +102,7 @@ void ClaimRecovery::resolve(backend::Session& session) {
   if (unconfirmed_.empty()) return;
   session.catch_up();  // this session may be on another node than the session that committed a claim.
   for (Run& run : unconfirmed_) resolve(session, run);
-  std::erase_if(unconfirmed_, [](const Run& run) { return run.found; });
+  std::erase_if(unconfirmed_, &ClaimRecovery::is_resolved);
 }
 
 bool ClaimRecovery::is_unconfirmed(std::string_view business_key, const backend::ClaimedRow& row) const noexcept {
@@ -143,8 +143,11 @@ void ClaimRecovery::resolve_visible(backend::Session& session) {
     } catch (const DatabaseError&) {  // NOLINT(bugprone-empty-catch): documented
     }
   }
-  std::erase_if(unconfirmed_, [](const Run& run) { return run.found; });
+  std::erase_if(unconfirmed_, &ClaimRecovery::is_resolved);
 }
+
+/// If an error came between two claims of a run, the claims after it are still in the table.
+bool ClaimRecovery::is_resolved(const Run& run) noexcept { return run.found && !run.reply_lost; }
 
 bool ClaimRecovery::is_undecided(const Run& run) noexcept {
   return std::ranges::any_of(run.claims, &InsertedClaim::undecided);

@@ -84,6 +84,7 @@ class ClaimRecovery {
     bool inserting = false;       ///< Some of its torn rows may be inserted already.
   };
 
+  static bool is_resolved(const Run&) noexcept;
   static bool is_undecided(const Run&) noexcept;
   void add_torn(std::string_view business_key);
   bool resolve(backend::Session&, const InsertedClaim&);

@@ -1,22 +1,30 @@
-// A claim that turns up only after it was searched for. A server with one node makes the search wait for the claim, so
-// only a session that answers as the test wants shows this.
+// A claim that turns up only after it was searched for, and an error between two claims of one run. No server does this
+// on demand, so the session answers as the test wants.
 
 #include "transaction/claim_recovery.hpp"
 
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <doctest/doctest.h>
 
+#include "backend/database.hpp"
+#include "backend/registry.hpp"
 #include "transaction/guarded_transaction.hpp"
 
 namespace txinbox::detail {
 namespace {
 
+struct LostConnection final : std::runtime_error, DatabaseError {
+  LostConnection() : runtime_error("the test loses the connection"), DatabaseError("sqlite3", "10") {}
+  const char* what() const noexcept override { return runtime_error::what(); }
+};
+
 /// Inserts each claim. Its connection is broken when the transaction is rolled back.
-class BrokenSession final : public backend::Session {
+class BrokenSession : public backend::Session {
  public:
   BrokenSession() : Session(backend::InitialState::torn, nullptr) {}
 
@@ -53,6 +61,41 @@ class BrokenSession final : public backend::Session {
 
   [[noreturn]] static void unexpected() { throw std::logic_error("the test does not expect this call"); }
 };
+
+/// A handler has committed the claims, so each of them is in the table. Loses the connection at one key.
+class SessionOfTornClaims final : public BrokenSession {
+ public:
+  explicit SessionOfTornClaims(std::string lost_at) : lost_at_(std::move(lost_at)) {
+    dialect_ = backend::database_named("sqlite3").dialect("");
+  }
+
+  std::vector<backend::Row> read(const std::string&, std::size_t) override { return {{"1"}}; }
+  std::size_t change(const std::string& sql) override {
+    if (!lost_at_.empty() && sql.find(lost_at_) != std::string::npos) throw LostConnection();
+    return 1;
+  }
+
+ private:
+  std::string lost_at_;
+};
+
+TEST_CASE("an error between two claims of a run leaves none of them behind") {
+  BrokenSession session;
+  GuardedTransaction transaction(session);
+  for (const char* key : {"first", "second", "third"}) {
+    REQUIRE_FALSE(transaction.claim("svc", {.business_key = key}, "").has_value());
+  }
+  transaction.roll_back();
+  ClaimRecovery recovery;
+  recovery.collect(transaction);
+
+  SessionOfTornClaims loses("second");
+  recovery.resolve_visible(loses);
+  CHECK(recovery.take_torn() == std::vector<std::string>{"first"});
+  SessionOfTornClaims works("");
+  recovery.resolve_visible(works);
+  CHECK(recovery.take_torn() == std::vector<std::string>{"second", "third"});
+}
 
 TEST_CASE("a claim of a run whose connection broke is known as unconfirmed when it turns up") {
   BrokenSession session;

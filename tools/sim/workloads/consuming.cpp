@@ -271,8 +271,13 @@ void Consuming::check_held(const std::string& key, const Sent& sent) {
 
 /// Whether a message that is acknowledged may have so many effects.
 bool Consuming::has_right_effects(const std::string& key, const Sent& sent, std::size_t effects) const {
-  if (!operator_.decision(key).is_discarded) return effects == sent.right_effects();
-  // A failover can undo the decision, and perhaps that the message was parked.
+  if (operator_.decision(key).is_discarded) return may_be_left(sent, effects);
+  return effects == sent.right_effects();
+}
+
+/// Whether a message that is discarded, or that is a dead letter, may have so many effects. A failover can undo the
+/// decision, or that the message was parked. Then it runs again, and its handler may succeed now.
+bool Consuming::may_be_left(const Sent& sent, std::size_t effects) const {
   const bool may_have_run = world_.had_failover && sent.may_be_acknowledged();
   return effects == 0 || (effects == 1 && (sent.may_be_torn() || may_have_run));
 }
@@ -280,7 +285,7 @@ bool Consuming::has_right_effects(const std::string& key, const Sent& sent, std:
 void Consuming::check_end() {
   for (const auto& [key, sent] : sent_) {
     const std::size_t effects = world_.effects_of(key);
-    const bool is_right = sent.is_dead_letter ? effects == 0 || (sent.may_be_torn() && effects == 1)
+    const bool is_right = sent.is_dead_letter ? may_be_left(sent, effects)
                                               : has_right_effects(key, sent, effects) ||
                                                     (world_.lost.contains(key) && effects < sent.right_effects());
     if (!is_right) world_.story.wrong(key, "has {} effects at the end", effects);

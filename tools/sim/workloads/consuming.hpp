@@ -90,6 +90,7 @@ class Consuming final : public Workload {
   bool is_held(const Sent&) const noexcept;
   void check_held(const std::string& key, const Sent&);
   bool has_right_effects(const std::string& key, const Sent&, std::size_t effects) const;
+  bool may_be_left(const Sent&, std::size_t effects) const;
   void check_order();
 
   Publishing* const publishing_;
