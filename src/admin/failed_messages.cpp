@@ -41,35 +41,29 @@ FailedState state_of(const std::optional<std::string>& row_state) {
   return found == states.end() ? FailedState::failing : found->second;
 }
 
-/// Returns a column of the key's row in the consumed-message table, or NULL if there is no row. `column` may be an
-/// expression. It is a subquery and not a join: for a join, PostgreSQL can read the whole table.
-std::string of_row(std::string_view column, const backend::Dialect& sql) {
-  return fmt::format("(SELECT {} FROM {} c WHERE c.consumer = f.consumer AND c.business_key = f.business_key)", column,
-                     sql.table(backend::consumed_message_table));
+/// Returns the failed messages `f`, each with the row `c` of its key if there is one.
+std::string failed_with_rows(const backend::Dialect& sql) {
+  return fmt::format("{} f {}", sql.table(backend::failed_message_table),
+                     sql.left_join_row(sql.table(backend::consumed_message_table), "c",
+                                       "c.consumer = f.consumer AND c.business_key = f.business_key"));
 }
 
-/// Returns the state of a row `c`, or NULL if the next delivery runs because the row's lease has ended.
-std::string state_of_row(const backend::Dialect& sql) {
+/// Returns the state of the row `c`, or NULL if the next delivery runs: there is no row, or its lease has ended.
+std::string present_state(const backend::Dialect& sql) {
   return fmt::format("CASE WHEN {} THEN NULL ELSE c.state END", backend::is_consuming_without_lease(sql));
 }
 
-/// Returns the state of the key's row, or NULL if the next delivery runs: there is no row, or its lease has ended.
-std::string present_state(const backend::Dialect& sql) { return of_row(state_of_row(sql), sql); }
-
-/// Returns the condition on the state. `row_state` is the state of the key's row, and `present` is `present_state`.
-std::string state_condition(const std::optional<FailedState>& state, std::string_view row_state,
-                            std::string_view present) {
-  if (!state) return fmt::format("coalesce({}, 'consuming') IN ('consuming', 'parked', 'torn')", row_state);
-  if (*state == FailedState::failing) return fmt::format("{} IS NULL", present);
+std::string state_condition(const std::optional<FailedState>& state, const backend::Dialect& sql) {
+  if (!state) return "coalesce(c.state, 'consuming') IN ('consuming', 'parked', 'torn')";
+  if (*state == FailedState::failing) return fmt::format("{} IS NULL", present_state(sql));
   const auto* found = std::ranges::find_if(states, [&](const auto& each) { return each.second == *state; });
-  return fmt::format("{} = '{}'", present, found->first);
+  return fmt::format("{} = '{}'", present_state(sql), found->first);
 }
 
 std::string condition_of(const FailedFilter& filter, const backend::Dialect& sql) {
   // An interrupted retry leaves a parked row whose count is zero.
-  const std::string row_state = of_row("c.state", sql);
-  std::string condition = fmt::format("(f.attempts > 0 OR {} <> 'consuming') AND {}", row_state,
-                                      state_condition(filter.state, row_state, present_state(sql)));
+  std::string condition =
+      fmt::format("(f.attempts > 0 OR c.state <> 'consuming') AND {}", state_condition(filter.state, sql));
   if (!filter.consumer.empty()) condition += " AND f.consumer = " + sql.text(filter.consumer);
   if (!filter.business_key.empty()) condition += " AND f.business_key = " + sql.text(filter.business_key);
   if (!filter.error_class.empty()) condition += " AND f.last_error = " + sql.text(filter.error_class);
@@ -101,8 +95,7 @@ std::vector<std::string> sections_of(const FailedFilter& filter, const backend::
 
 /// Returns what follows FROM: the rows of this section with a counted failure that the filter selects.
 std::string counted_rows(const FailedFilter& filter, const std::string& section, const backend::Dialect& sql) {
-  return fmt::format("{} f WHERE {} AND {}", sql.table(backend::failed_message_table), section,
-                     condition_of(filter, sql));
+  return fmt::format("{} WHERE {} AND {}", failed_with_rows(sql), section, condition_of(filter, sql));
 }
 
 /// Appends the rows of this section to `found`, which gets at most `filter.limit` in all.
@@ -148,7 +141,7 @@ std::vector<FailedMessage> read_counted(backend::Session& session, const FailedF
 /// counting failed. It needs the key, because any other search would read the whole table.
 std::vector<FailedMessage> read_uncounted(backend::Session& session, const FailedFilter& filter) {
   const backend::Dialect& sql = session.dialect();
-  std::string condition = state_condition(filter.state, "c.state", state_of_row(sql));
+  std::string condition = state_condition(filter.state, sql);
   if (filter.older_than.count() > 0) condition += " AND c.consumed_at < " + sql.before(filter.older_than);
   std::vector<FailedMessage> found;
   for (backend::Row& row : session.read(
@@ -206,8 +199,8 @@ std::vector<FailedGroup> group_failed(ConnectionRef connection, const FailedFilt
   const backend::Dialect& sql = session->dialect();
   const std::string rows = fmt::format(
       "SELECT f.consumer AS consumer, {} AS state, f.last_error AS last_error, f.first_failed_at AS first_failed_at, "
-      "f.last_failed_at AS last_failed_at FROM {} f WHERE {}",
-      present_state(sql), sql.table(backend::failed_message_table), condition_of(filter, sql));
+      "f.last_failed_at AS last_failed_at FROM {} WHERE {}",
+      present_state(sql), failed_with_rows(sql), condition_of(filter, sql));
   std::vector<FailedGroup> groups;
   for (const backend::Row& row : session->read(
            fmt::format(

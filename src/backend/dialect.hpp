@@ -95,6 +95,12 @@ class Dialect {
   /// chooses a good index itself.
   virtual std::string by_index(std::string_view) const { return {}; }
 
+  /// Returns a LEFT JOIN with a table in which at most one row fulfils the condition. The server finds this row by its
+  /// key, one for each row on the left, and never reads the whole table.
+  virtual std::string left_join_row(std::string_view table, std::string_view alias, std::string_view condition) const {
+    return "LEFT JOIN " + std::string(table) + ' ' + std::string(alias) + " ON " + std::string(condition);
+  }
+
   /// Returns the condition for rows whose column `key` has this value, and whose `number` is greater than `after` and
   /// not greater than `up_to`. With it, and with `by_index`, the server searches the index on both columns, even if its
   /// statistics of the table are old.

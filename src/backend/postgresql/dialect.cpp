@@ -41,6 +41,12 @@ class PostgresqlDialect final : public Dialect {
     return fmt::format("CAST('{}' AS uuid)", value.hex());
   }
 
+  // For a plain join, the server can choose to read both tables as a whole. With OFFSET, it cannot.
+  std::string left_join_row(std::string_view table, std::string_view alias, std::string_view condition) const override {
+    return fmt::format("LEFT JOIN LATERAL (SELECT * FROM {0} {1} WHERE {2} OFFSET 0) {1} ON true", table, alias,
+                       condition);
+  }
+
   // Texts are sent as bytes, because an earlier handler may have changed client_encoding.
   std::string parameter(ParameterType type, int position) const override {
     if (type == ParameterType::bytes) return fmt::format("${}", position);
