@@ -176,16 +176,17 @@ std::vector<ConflictingContent> list_conflicts(ConnectionRef connection, const C
   const backend::ConnectionPtr& connected = detail::ConnectionAccess::of(connection);
   const auto catalog = connected->database().catalog(connected);
   const auto sql = connected->database().dialect(detail::schema_of_tables(*catalog, backend::inbox_tables));
+  const std::string page =
+      fmt::format("ORDER BY last_at DESC, consumer DESC, business_key DESC, content_hash DESC LIMIT {}", filter.limit);
   std::vector<ConflictingContent> found;
+  // SQLite computes the columns before it sorts, and here only for the rows that are left.
   for (const auto& row : backend::query(
            *connected,
-           fmt::format(
-               "SELECT consumer, business_key, message_id, original_message_id, {}, {}, reason, deliveries, {}, "
-               "{}, {}, {} FROM {} WHERE {} ORDER BY last_at DESC, consumer DESC, business_key DESC, content_hash DESC "
-               "LIMIT {}",
-               sql->hex_text("content_hash"), sql->hex_text("original_hash"), sql->utc_text("first_at"),
-               sql->utc_text("last_at"), sql->milliseconds_since("last_at"), sql->exact_time("last_at"),
-               sql->table(backend::conflicting_message_table), condition_of(filter, *sql), filter.limit),
+           fmt::format("SELECT consumer, business_key, message_id, original_message_id, {}, {}, reason, deliveries, "
+                       "{}, {}, {}, {} FROM (SELECT * FROM {} WHERE {} {}) c {}",
+                       sql->hex_text("content_hash"), sql->hex_text("original_hash"), sql->utc_text("first_at"),
+                       sql->utc_text("last_at"), sql->milliseconds_since("last_at"), sql->exact_time("last_at"),
+                       sql->table(backend::conflicting_message_table), condition_of(filter, *sql), page, page),
            12)) {
     found.push_back({.consumer = row[0].value_or(""),
                      .business_key = row[1].value_or(""),
