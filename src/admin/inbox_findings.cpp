@@ -233,7 +233,7 @@ std::vector<Finding> inbox_findings(const backend::NativeConnection& sql, const 
       read();
     } catch (const DatabaseError&) {
       const Failure failure = Failure::current();
-      if (failure.is_fatal_to_session() || failure.is_transient()) throw;
+      if (failure.is_fatal_to_session() || failure.is_transient() || failure.is_of_environment()) throw;
       cannot_read();
     }
   };

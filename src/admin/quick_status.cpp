@@ -33,7 +33,7 @@ void read_if_allowed(backend::Catalog& catalog, std::string_view table, const F&
     read();
   } catch (...) {
     const detail::Failure failure = detail::Failure::current();
-    if (!failure.is_of_database() || failure.is_transient()) throw;
+    if (!failure.is_of_database() || failure.is_transient() || failure.is_of_environment()) throw;
   }
 }
 

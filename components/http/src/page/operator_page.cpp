@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <exception>
 #include <map>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -246,12 +247,24 @@ class OperatorPage::Impl {
     const auto type = find_header(request.headers, "Content-Type").value_or("");
     if (type.substr(0, type.find(';')) != json_type) return refuse({415, "a change is JSON"}, true);
     Connection connection = pool_.acquire();
-    const auto done = run_action(connection, std::string_view(target.path).substr(1), request.body, user);
-    status_.expire();
-    groups_.expire();  // also if somebody else has changed something: the operator has seen another number
-    outbox_.expire();
+    std::optional<ActionResult> done;
+    try {
+      done = run_action(connection, std::string_view(target.path).substr(1), request.body, user);
+    } catch (...) {
+      expire();  // a part of the change may be there
+      throw;
+    }
+    expire();
     if (!done) return refuse({404, "there is no such change"}, true);
     return answer(done->status, json_type, done->text + '\n');
+  }
+
+  /// The figures in the background are read again. They are also if somebody else has changed something: the operator
+  /// has seen another number.
+  void expire() {
+    status_.expire();
+    groups_.expire();
+    outbox_.expire();
   }
 
   /// The same content again needs no body: a browser that polls keeps what it has.
