@@ -27,7 +27,7 @@ measure() {
     "$durability" >&2
   local command=("$program" "$@")
   case $section in
-    kafka | rabbitmq | rocketmq | http) command=("$build/bench/txinbox_bench_$section" "$@") ;;
+    kafka | rabbitmq | rocketmq | http | page) command=("$build/bench/txinbox_bench_$section" "$@") ;;
     instructions) command=("$@") ;;
   esac
   if result=$(taskset -c "$cpu" "${command[@]}" --database "$database" --folder "$work" "${relaxed[@]}"); then
@@ -168,6 +168,10 @@ for section in "$@"; do
         [ "$database" != sqlite3 ] || other_cpu=$TXINBOX_BENCH_CPU_1
         measure purge "$database" "$(apart "$database")" durable purge --rows "$(either 300000 10000000)" \
           --rounds "$(either 1 7)" --slot-ms "$(either 300 2000)" --rest-ms "$(either 100 1000)" --purge-cpu "$other_cpu"
+        ;;
+      page)
+        measure page "$database" "$(apart "$database")" durable --rows "$(either 200000 10000000)" \
+          --views "$(either 3 11)" --rounds "$(either 1 5)" --slot-ms "$(either 1000 30000)"
         ;;
       http)
         measure http "$database" "$(apart "$database")" durable --rounds "$(either 2 9)" --slot-ms "$(either 200 1000)"

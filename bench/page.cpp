@@ -1,5 +1,4 @@
 // Measures the operators' page on large tables: how long each of its pages takes, and what open pages cost a consumer.
-// bench/run.sh does not run it yet: start the servers with tests/servers.sh, and pin the program to a CPU with taskset.
 
 #include <algorithm>
 #include <array>
@@ -87,6 +86,9 @@ void fill_others(soci::session& sql, const std::string& database, const Options&
       keys_of(3 * some, some));
   sql << "COMMIT";
   fill_outbox(sql, 10 * some, 100'000);
+  if (database == "postgresql") {  // the connections of `txinbox serve` do the same
+    sql << "DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET jit = off', current_database()); END $$";
+  }
   for (const char* table : {"consumed_message", "failed_message", "conflicting_message", "audit"}) {
     if (database == "postgresql") sql << fmt::format("VACUUM (ANALYZE, FREEZE) txinbox_{}", table);
     if (database == "mariadb") sql << fmt::format("ANALYZE TABLE txinbox_{}", table);
@@ -116,6 +118,7 @@ Json measure_views(http::OperatorPage& page, const Options& options) {
                                          "/failed",
                                          "/failed?consumer=orders&state=parked&error_class=handler",
                                          "/failed?state=discarded",
+                                         "/failed?state=failing",
                                          "/message?consumer=orders&key=" + key,
                                          "/conflicts",
                                          "/conflicts?consumer=orders",

@@ -60,6 +60,8 @@ def main():
         sizes_plot=picture(drawn, "sizes", "Time of one message by the size of the table"),
         purge=sections.purge(run),
         purge_plot=picture(drawn, "purge", "Time of one message while a purge runs, by percentile"),
+        page_views=sections.page_views(run),
+        page_rates=sections.page_rates(run),
         round_trip=sections.round_trip(run),
         http=sections.http(run),
         http_one_connection=sections.http_one_connection(run),

@@ -177,6 +177,28 @@ def purge(run):
                             "Rows removed a second"], left=2)
 
 
+def page_views(run):
+    """A line for each address, with the times of each database beside each other."""
+    found = run.find("page")
+    rows = []
+    for address in found[0]["result"]["views_ms"] if found else []:
+        times = [m["result"]["views_ms"][address] for m in found]
+        rows.append([f"`{address}`", *(f"{digits(median(each))} ({digits(max(each))}) ms" for each in times)])
+    return or_absent(rows, ["Address", *(DATABASES[m["database"]] for m in found)])
+
+
+def page_rates(run):
+    rows = []
+    for m in run.find("page"):
+        rates = m["result"]["messages_per_second"]
+        rows.append([
+            DATABASES[m["database"]],
+            *(digits(median(rates[way])) for way in ("alone", "with_pages")),
+            Ratios(rates["with_pages"], rates["alone"]),
+        ])
+    return or_absent(rows, ["", "Messages a second, alone", "With two open pages", "Ratio"])
+
+
 def http(run):
     rows = []
     for m in run.find("http"):
