@@ -2,9 +2,14 @@
 # shellcheck shell=bash
 
 # build_command PACKAGES: PACKAGES is a group of tests/install-packages.sh. Afterwards `txinbox` is on the
-# PATH, and `build` is the folder of the build.
+# PATH, and `build` is the folder of the build. With TXINBOX_EXAMPLE_COMMAND, the command is there already, in this
+# folder.
 build_command() {
   local root
+  if [ -n "${TXINBOX_EXAMPLE_COMMAND:-}" ]; then
+    PATH=$TXINBOX_EXAMPLE_COMMAND:$PATH
+    return
+  fi
   root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
   build=${TXINBOX_EXAMPLE_BUILD:-$root/build/example}
   "$root/tests/install-packages.sh" "$1"

@@ -240,6 +240,42 @@ class PageTest(unittest.TestCase):
                          [("ann", "redrive_stored", "c"), ("ann", "discard", "b"), ("ann", "retry", "a")])
         self.assertEqual(audit[2]["reason"], "ticket 7")
 
+    @unittest.skipUnless(DATABASE.startswith("sqlite:"), "the example has a database of its own")
+    def test_the_example(self):
+        script = pathlib.Path(__file__).parents[2] / "examples" / "page.sh"
+        with subprocess.Popen([script, "--json", "--listen", "127.0.0.1:0"], stdout=subprocess.PIPE, text=True,
+                              env={**os.environ, "TXINBOX_SERVE_TOKEN": TOKEN,
+                                   "TXINBOX_EXAMPLE_COMMAND": str(pathlib.Path(COMMAND).parent)}) as example:
+            try:
+                lines = iter(example.stdout.readline, "")
+                said = next(lines)
+                self.assertRegex(said, r"^[1-9]\d* orders of a product were parked")
+                before = int(said.split()[0])
+                url = next(json.loads(line)["url"] for line in lines if line.startswith("{"))
+                self.driver.get(url)
+                self.driver.find_element(By.LINK_TEXT, "Failed").click()
+                self.assertTrue(eventually(lambda: self.driver.find_elements(By.CSS_SELECTOR, "button.change")))
+                body = self.driver.execute_script(
+                    "return [...document.querySelectorAll('button.change')].map((each) => JSON.parse(each.dataset.body))"
+                    ".find((each) => each.business_key)")
+                self.press("Retry", business_key=body["business_key"])
+                self.confirm(reason="the inventory is complete")
+                self.said("Retry: 1 changed.")
+
+                def parked():
+                    page = self.driver.execute_async_script(
+                        "const done = arguments[0];"
+                        "fetch('api/failed?state=parked').then((answer) => answer.json()).then(done)")
+                    return len(page["rows"])
+                self.assertTrue(eventually(lambda: parked() == before - 1))
+
+                def is_consumed():
+                    self.driver.get(f"{url}message?consumer=order-service&key={body['business_key']}")
+                    return "consumed" in self.driver.find_element(By.TAG_NAME, "main").text
+                self.assertTrue(eventually(is_consumed))
+            finally:
+                example.send_signal(signal.SIGTERM)
+
     def test_cancel(self):
         fail("cancel", ["a"])
         self.open("failed?consumer=cancel")
