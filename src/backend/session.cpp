@@ -26,6 +26,13 @@ std::string Session::take_over_sql(const ClaimRequest& row, const ClaimedRow& se
       is_free);
 }
 
+void refuse_open_transaction(Session& session) {
+  if (!session.in_transaction()) return;
+  throw Error(ErrorCode::transaction_open,
+              "the session is inside a transaction, which is not txinbox's to end; commit it or roll it back first, or "
+              "use another session");
+}
+
 }  // namespace backend
 TXINBOX_NAMESPACE_END
 }  // namespace txinbox

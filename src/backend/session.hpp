@@ -80,6 +80,11 @@ class Session {
   /// cheap, because it runs before each transaction on a caller's session.
   virtual std::vector<Problem> unsafe_settings() = 0;
 
+  /// Whether the functions that begin the next transaction find out in their own round trip whether somebody has
+  /// changed the settings since `unsafe_settings`. If they find unsafe ones, or an open transaction, they begin nothing
+  /// and throw `Error` unsafe_connection or transaction_open.
+  virtual bool will_check_settings() noexcept { return false; }
+
   /// Allows the user's statements outside a guarded transaction. Only for a pool. `reset` ends it.
   virtual void lend() {}
 
@@ -293,6 +298,11 @@ class Session {
   int duplicates_in_a_row_ = 0;
   DatabaseId database_id_;
 };
+
+/// Throws if a transaction is open.
+///
+/// Errors: `Error` transaction_open.
+void refuse_open_transaction(Session& session);
 
 }  // namespace backend
 TXINBOX_NAMESPACE_END

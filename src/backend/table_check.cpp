@@ -157,6 +157,26 @@ TypeParts parts_of(std::string_view type) {
   return parts;
 }
 
+void throw_on_errors(const std::vector<Problem>& problems) {
+  if (std::ranges::none_of(problems, is_error)) return;
+  // The codes are in the order in which they must be fixed, so the first one is thrown. The exception is a table with
+  // our name that no migration made: while it exists, no migration can be applied.
+  const auto has = [&](ErrorCode code, std::string_view table) {
+    return std::ranges::any_of(problems, [&](const Problem& p) { return p.code == code && concerns(p, table); });
+  };
+  const bool foreign =
+      has(ErrorCode::schema_missing, schema_table) && has(ErrorCode::schema_mismatch, consumed_message_table);
+  auto code = ErrorCode::unsafe_connection;
+  std::string text = "the database is not ready for txinbox:";
+  int number = 0;
+  for (const Problem& problem : problems) {
+    const Finding& finding = problem.finding;
+    if (is_error(problem)) code = std::min(code, problem.code);
+    text += fmt::format(" [{}] {}: {}; remedy: {}", ++number, finding.subject, finding.found, finding.remedy);
+  }
+  throw Error(foreign ? ErrorCode::schema_mismatch : code, text);
+}
+
 }  // namespace backend
 TXINBOX_NAMESPACE_END
 }  // namespace txinbox

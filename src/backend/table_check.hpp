@@ -134,6 +134,11 @@ std::vector<Problem> compare(const TableDialect&, const ExpectedTable&, const Fo
 /// Whether `problem` is about `table` or a part of it.
 bool concerns(const Problem& problem, std::string_view table);
 
+inline bool is_error(const Problem& problem) noexcept { return problem.finding.severity == Severity::error; }
+
+/// Throws one `Error` that lists all problems, if at least one has severity error.
+void throw_on_errors(const std::vector<Problem>& problems);
+
 /// Whether `problem` is about a table of the outbox. No consumer uses these tables.
 bool concerns_outbox(const Problem& problem);
 

@@ -119,9 +119,15 @@ BatchDelivery::RunOutcome BatchDelivery::run(const Part& part) {
     if (answer_erased(part, *erased)) {
       outcome.end = BatchRun::End::run_again;
     } else {
-      SessionHandle session = context_.source.borrow(context_.options.stop);
-      session_borrowed_ = true;
+      SessionHandle session = context_.source.borrow(context_.options.stop, SettingsCheck::at_begin);
+      const bool borrowed_before = std::exchange(session_borrowed_, true);
       outcome = run_on(session, part, *erased, losses);
+      // The statement that begins the transaction can find what `borrow` finds otherwise.
+      const bool is_of_session =
+          outcome.failure.is(ErrorCode::unsafe_connection) || outcome.failure.is(ErrorCode::transaction_open);
+      const bool is_refused =
+          is_of_session && std::ranges::none_of(part, [](const BatchItem* item) { return item->runs > 0; });
+      if (is_refused) session_borrowed_ = borrowed_before;
     }
   } catch (...) {
     outcome.failure = Failure::current();

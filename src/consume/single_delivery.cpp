@@ -131,7 +131,7 @@ std::optional<Result> SingleDelivery::run() {
   const auto remember = [&](std::string_view content_hash) {
     context_.recent.remember(message_.business_key, content_hash, losses, context_.losses());
   };
-  SessionHandle session = context_.source.borrow(context_.options.stop);
+  SessionHandle session = context_.source.borrow(context_.options.stop, SettingsCheck::at_begin);
   context_.backlog.resolve(session.backend());
   recovery_.resolve(session.backend());
   record_torn();

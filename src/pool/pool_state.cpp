@@ -7,6 +7,7 @@
 #include <txinbox/error.hpp>
 
 #include "backend/database_error.hpp"
+#include "backend/table_check.hpp"
 #include "schema/verification.hpp"
 
 namespace txinbox {
@@ -78,7 +79,7 @@ std::unique_ptr<Slot> PoolState::connect() const {
       throw Error(ErrorCode::transaction_open, "PoolOptions::on_connect left a transaction open; it must end it");
     }
   }
-  throw_on_errors(slot->backend->unsafe_settings());
+  backend::throw_on_errors(slot->backend->unsafe_settings());
   slot->backend->remember_settings();
   return slot;
 }

@@ -5,6 +5,7 @@
 #include <txinbox/error.hpp>
 
 #include "backend/database.hpp"
+#include "backend/table_check.hpp"
 #include "pool/pool_state.hpp"
 #include "schema/verification.hpp"
 
@@ -70,7 +71,7 @@ const void* SessionProvider::identity() const noexcept {
 
 std::uint64_t SessionProvider::lost_connections() { return pool_ ? pool_->lost_connections() : 0; }
 
-SessionHandle SessionProvider::borrow(const std::stop_token& stop) {
+SessionHandle SessionProvider::borrow(const std::stop_token& stop, SettingsCheck check) {
   if (pool_) {
     SessionHandle borrowed(pool_, pool_->acquire(stop));
     borrowed.verify_once();
@@ -79,8 +80,10 @@ SessionHandle SessionProvider::borrow(const std::stop_token& stop) {
   const backend::ConnectionPtr& connection = session_->connection_ptr();
   connection->database().refuse_unusable(*connection);
   connection->database().keep_error_codes(*connection);
-  throw_on_errors(session_->unsafe_settings());
-  refuse_open_transaction(*session_);
+  if (!verified_ || check == SettingsCheck::now || !session_->will_check_settings()) {
+    backend::throw_on_errors(session_->unsafe_settings());
+  }
+  backend::refuse_open_transaction(*session_);
   if (!verified_) {
     const OutsideTransaction outside(connection);  // with autocommit off, MySQL opens a transaction for the check
     session_->use_schema(verify_for_consuming(connection));

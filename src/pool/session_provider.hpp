@@ -54,6 +54,12 @@ class SessionHandle {
   ConnectionLocals locals_;  ///< Used only for a caller's session.
 };
 
+/// When the settings of a caller's session are checked.
+enum class SettingsCheck {
+  now,
+  at_begin,  ///< By the statement that begins the transaction, if the database can do this.
+};
+
 /// Gives a consumer its sessions: from a pool, or the one session of the caller.
 class SessionProvider {
  public:
@@ -65,8 +71,8 @@ class SessionProvider {
   /// Borrows a session, and checks it.
   ///
   /// Errors: those of `Pool::acquire`; those of `verify`, at the first use of a session; on a caller's session,
-  ///         `transaction_open` and `unsafe_connection` at every use.
-  SessionHandle borrow(const std::stop_token& stop);
+  ///         `transaction_open` and `unsafe_connection` at every use, or with `at_begin` when the transaction begins.
+  SessionHandle borrow(const std::stop_token& stop, SettingsCheck = SettingsCheck::now);
 
   /// Returns a verified session that is idle. Returns none if no session is idle. It neither connects nor waits.
   ///

@@ -55,7 +55,7 @@ void refuse_foreign_tables(const SchemaReport& before) {
     const bool about_version = backend::concerns(p, backend::schema_table);
     return p.code == ErrorCode::schema_mismatch && (about_version || before.version == 0);
   });
-  detail::throw_on_errors(foreign);
+  backend::throw_on_errors(foreign);
 }
 
 }  // namespace
@@ -90,7 +90,7 @@ std::vector<Migration> migrate(ConnectionRef connection) {
     applied.push_back(std::move(migration));
   }
   // Check before the commit. If the database's DDL has transactions, a refused migration then changes nothing.
-  detail::throw_on_errors(detail::examine(*catalog, database.name()).problems);
+  backend::throw_on_errors(detail::examine(*catalog, database.name()).problems);
   scope.finish();
   return applied;
 }

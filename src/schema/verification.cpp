@@ -20,8 +20,6 @@ namespace {
 
 using backend::Problem;
 
-bool is_error(const Problem& problem) { return problem.finding.severity == Severity::error; }
-
 std::optional<std::array<int, 3>> parse_version(std::string_view text) {
   std::array<int, 3> parts{};
   const char* at = text.data();
@@ -133,7 +131,7 @@ SchemaReport examine_for_consuming(backend::Catalog& catalog, std::string_view d
 SchemaReport examine_twice(backend::Catalog& catalog, std::string_view database) {
   constexpr int patience = 10;
   SchemaReport result = examine_for_consuming(catalog, database);
-  for (int i = 0; i < patience && std::ranges::any_of(result.problems, is_error); ++i) {
+  for (int i = 0; i < patience && std::ranges::any_of(result.problems, backend::is_error); ++i) {
     SchemaReport again = examine_for_consuming(catalog, database);
     const bool settled = std::ranges::equal(again.problems, result.problems, same);
     result = std::move(again);
@@ -178,55 +176,27 @@ SchemaReport examine(backend::Catalog& catalog, std::string_view database) {
   return result;
 }
 
-void throw_on_errors(const std::vector<Problem>& problems) {
-  if (std::ranges::none_of(problems, is_error)) return;
-  // The codes are in the order in which they must be fixed, so the first one is thrown. The exception is a table with
-  // our name that no migration made: while it exists, no migration can be applied.
-  const auto has = [&](ErrorCode code, std::string_view table) {
-    return std::ranges::any_of(problems,
-                               [&](const Problem& p) { return p.code == code && backend::concerns(p, table); });
-  };
-  const bool foreign = has(ErrorCode::schema_missing, backend::schema_table) &&
-                       has(ErrorCode::schema_mismatch, backend::consumed_message_table);
-  auto code = ErrorCode::unsafe_connection;
-  std::string text = "the database is not ready for txinbox:";
-  int number = 0;
-  for (const Problem& problem : problems) {
-    const Finding& finding = problem.finding;
-    if (is_error(problem)) code = std::min(code, problem.code);
-    text += fmt::format(" [{}] {}: {}; remedy: {}", ++number, finding.subject, finding.found, finding.remedy);
-  }
-  throw Error(foreign ? ErrorCode::schema_mismatch : code, text);
-}
-
 std::string verify_for_consuming(const backend::ConnectionPtr& connection) {
   const auto& database = connection->database();
   const auto catalog = database.catalog(connection);
   auto result = examine_twice(*catalog, database.name());
   std::ranges::move(database.attach(connection, backend::Ownership::caller)->unsafe_settings(),
                     std::back_inserter(result.problems));
-  throw_on_errors(result.problems);
+  backend::throw_on_errors(result.problems);
   return result.schema;
 }
 
 std::string schema_of_tables(backend::Catalog& catalog, std::span<const std::string_view> others) {
   std::string schema = catalog.find_schema(backend::consumed_message_table);
-  if (schema.empty()) throw_on_errors({backend::missing_table(backend::consumed_message_table)});
+  if (schema.empty()) backend::throw_on_errors({backend::missing_table(backend::consumed_message_table)});
   for (const std::string_view table : others) {
-    if (catalog.find_schema(table) != schema) throw_on_errors({backend::missing_table(table)});
+    if (catalog.find_schema(table) != schema) backend::throw_on_errors({backend::missing_table(table)});
   }
   return schema;
 }
 
-void refuse_open_transaction(backend::Session& session) {
-  if (!session.in_transaction()) return;
-  throw Error(ErrorCode::transaction_open,
-              "the session is inside a transaction, which is not txinbox's to end; commit it or roll it back first, or "
-              "use another session");
-}
-
 OutsideTransaction::OutsideTransaction(backend::ConnectionPtr connection) : connection_(std::move(connection)) {
-  refuse_open_transaction(*connection_->database().attach(connection_, backend::Ownership::caller));
+  backend::refuse_open_transaction(*connection_->database().attach(connection_, backend::Ownership::caller));
 }
 
 OutsideTransaction::~OutsideTransaction() {

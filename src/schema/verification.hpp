@@ -26,9 +26,6 @@ struct SchemaReport {
 /// Compares the tables with the migrations of `database`. It runs a few quick queries.
 SchemaReport examine(backend::Catalog& catalog, std::string_view database);
 
-/// Throws one `Error` that lists all problems, if at least one has severity error.
-void throw_on_errors(const std::vector<backend::Problem>& problems);
-
 /// Verifies the tables and the settings, and returns the schema of the tables.
 ///
 /// Call it before the first claim on a connection.
@@ -46,11 +43,6 @@ int newest_version(std::string_view database);
 
 /// Whether this library can use a schema that needs the version `oldest_library` or a newer one.
 bool supports(std::string_view oldest_library);
-
-/// Throws if a transaction is open.
-///
-/// Errors: `Error` transaction_open.
-void refuse_open_transaction(backend::Session& session);
 
 /// Refuses a session that is inside a transaction, and leaves no transaction open at its end. With autocommit off,
 /// MySQL opens a transaction for each query.

@@ -10,6 +10,7 @@
 #include "backend/connection_access.hpp"
 #include "backend/database.hpp"
 #include "backend/failure.hpp"
+#include "backend/table_check.hpp"
 #include "message/content_hash.hpp"
 #include "message/key.hpp"
 #include "schema/verification.hpp"
@@ -42,8 +43,8 @@ class Transaction::Impl {
   explicit Impl(const backend::ConnectionPtr& connection)
       : session_(connection->database().attach(connection, backend::Ownership::caller)), guarded_(*session_) {
     connection->database().refuse_unusable(*connection);
-    detail::throw_on_errors(session_->unsafe_settings());
-    detail::refuse_open_transaction(*session_);
+    backend::throw_on_errors(session_->unsafe_settings());
+    backend::refuse_open_transaction(*session_);
     {
       const detail::OutsideTransaction outside(
           connection);  // with autocommit off, MySQL opens a transaction for the check

@@ -55,9 +55,6 @@ std::string values_of(const ClaimRequest& row) {
 
 constexpr unsigned mysql_lock_nowait = 3572;  ///< MySQL's ER_LOCK_NOWAIT, which MariaDB's header does not have.
 
-/// MariaDB: it precedes a statement that must not wait for a lock.
-constexpr std::string_view no_lock_wait = "SET STATEMENT innodb_lock_wait_timeout = 0 FOR ";
-
 }  // namespace
 
 // The INSERT has no IGNORE, because IGNORE would hide other errors, too.
@@ -94,6 +91,7 @@ ClaimReply MysqlSession::open_and_claim(const ClaimRequest& row) {
     if (auto reply = call_begin_and_claim(row)) return std::move(*reply);
   }
   if (!in_one_statement()) return Session::open_and_claim(row);
+  if (!pooled_) return open_and_claim_of_caller(row);
   const std::array values = {row.consumer,
                              row.business_key,
                              row.consumer,
@@ -107,13 +105,12 @@ ClaimReply MysqlSession::open_and_claim(const ClaimRequest& row) {
     if (!row.waits && error == ER_LOCK_WAIT_TIMEOUT) return {ClaimStatus::locked};
     opening.throw_error();
   }
-  return take_claim_reply(opening);
+  return claim_reply(opening.take_reply());
 }
 
 /// If the reply has no row, the claim was inserted. If the key has a row, the statement returns that row and ends the
 /// transaction.
-ClaimReply MysqlSession::take_claim_reply(MysqlStatement& opening) {
-  auto reply = opening.take_reply();
+ClaimReply MysqlSession::claim_reply(MysqlStatement::Reply reply) {
   if (!reply.has_rows) return {ClaimStatus::inserted};
   if (!reply.row) return {ClaimStatus::vanished, {}, true};
   return {ClaimStatus::exists, existing_row(*reply.row), true};
@@ -161,6 +158,7 @@ ClaimReply MysqlSession::claim(const ClaimRequest& row) {
 std::vector<ClaimReply> MysqlSession::begin_and_claim_all(std::span<const ClaimRequest> rows) {
   // Even with the longest texts, a statement with this many rows is far below any max_allowed_packet.
   constexpr std::size_t at_once = 500;
+  find_cluster();
   if (opens_with_rows()) {
     tracker_.begin_transaction();
   } else {
@@ -204,6 +202,12 @@ std::vector<MysqlRow> MysqlSession::run_claims(bool open, const std::string& ins
   MYSQL* db = connection();
   if (flavour_.insert_returning) {
     const std::string returning = fmt::format("{} RETURNING {}, business_key", insert, existing_columns);
+    if (open && !pooled_) {
+      MysqlReply reply;
+      if (begin_of_caller(returning, reply)) return std::move(reply.rows);
+      begin();
+      open = false;
+    }
     return query_rows(
         db, open ? compound(fmt::format("SET autocommit = 0; SAVEPOINT {}; {}", guard_, returning)) : returning);
   }

@@ -51,30 +51,41 @@ void exec(MYSQL* connection, std::string_view sql) {
   if (try_exec(connection, sql) != 0) throw_mysql_error(connection);
 }
 
-std::vector<MysqlRow> query_rows(MYSQL* connection, std::string_view sql) {
+unsigned try_query(MYSQL* connection, std::string_view sql, MysqlReply& reply) {
+  reply = {};
   if (mysql_real_query(connection, sql.data(), static_cast<unsigned long>(sql.size())) != 0) {
-    throw_mysql_error(connection);
+    return mysql_errno(connection);
   }
-  std::vector<MysqlRow> rows;
   {
     const MysqlResult result(mysql_store_result(connection));
-    if (!result) throw_mysql_error(connection);
-    while (MYSQL_ROW fields = mysql_fetch_row(result.get())) {
+    if (!result && mysql_field_count(connection) != 0) return mysql_errno(connection);
+    reply.has_rows = result != nullptr;
+    while (MYSQL_ROW fields = result ? mysql_fetch_row(result.get()) : nullptr) {
       const unsigned long* lengths = mysql_fetch_lengths(result.get());
-      MysqlRow& row = rows.emplace_back(mysql_num_fields(result.get()));
+      MysqlRow& row = reply.rows.emplace_back(mysql_num_fields(result.get()));
       for (std::size_t i = 0; i < row.size(); ++i) {
         if (fields[i] != nullptr) row[i].emplace(fields[i], lengths[i]);
       }
     }
   }
-  if (drain(connection) != 0) throw_mysql_error(connection);
-  return rows;
+  return drain(connection);
+}
+
+std::vector<MysqlRow> query_rows(MYSQL* connection, std::string_view sql) {
+  MysqlReply reply;
+  if (try_query(connection, sql, reply) != 0 || !reply.has_rows) throw_mysql_error(connection);
+  return std::move(reply.rows);
 }
 
 std::optional<MysqlRow> query_row(MYSQL* connection, std::string_view sql) {
   auto rows = query_rows(connection, sql);
   if (rows.empty()) return std::nullopt;
   return std::move(rows.front());
+}
+
+bool reconnects(MYSQL* connection) noexcept {
+  char reconnect = 0;
+  return mysql_get_option(connection, MYSQL_OPT_RECONNECT, &reconnect) == 0 && reconnect != 0;
 }
 
 void throw_mysql_error(MYSQL* connection) {

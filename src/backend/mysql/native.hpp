@@ -48,6 +48,18 @@ std::optional<MysqlRow> query_row(MYSQL* connection, std::string_view sql);
 /// Returns all rows of a statement's first result. It ignores further results.
 std::vector<MysqlRow> query_rows(MYSQL* connection, std::string_view sql);
 
+/// What a statement has returned.
+struct MysqlReply {
+  bool has_rows = false;            ///< It has returned a result, which may be empty.
+  std::vector<MysqlRow> rows = {};  ///< All rows of its first result.
+};
+
+/// Runs one statement and reads all rows of its first result, if it has one. Returns the number of the error, or 0.
+unsigned try_query(MYSQL* connection, std::string_view sql, MysqlReply& reply);
+
+/// Whether the client library connects again by itself.
+bool reconnects(MYSQL* connection) noexcept;
+
 [[noreturn]] void throw_mysql_error(MYSQL* connection);
 [[noreturn]] void throw_mysql_error(MYSQL* connection, unsigned code, const std::string& text);
 

@@ -44,7 +44,7 @@ std::optional<ClaimReply> MysqlSession::call_begin_and_claim(const ClaimRequest&
     return std::nullopt;
   }
   if (error != 0) opening_.throw_error();
-  return take_claim_reply(opening_);
+  return claim_reply(opening_.take_reply());
 }
 
 /// Returns none if nothing was committed. The single statements then find out whether the savepoint or the procedure is

@@ -105,10 +105,7 @@ void MysqlSession::set_settings(const PoolOptions& options) {
   if (!is_known) {
     for (const std::string& each : wanted) try_exec(db, "SET " + each);
   }
-  if (flavour_.may_be_in_cluster) {
-    const auto provider = query_row(db, "SHOW GLOBAL VARIABLES LIKE 'wsrep_provider'");
-    flavour_.cluster = provider && !provider->at(1)->empty() && provider->at(1) != "none";
-  }
+  find_cluster();
   // With this setting, the client knows the default database without a round trip.
   tracks_schema_ = try_exec(db, "SET session_track_schema = 1") == 0;
 }
@@ -180,7 +177,7 @@ void MysqlSession::remember_role(std::span<const std::optional<std::string>> fou
 void MysqlSession::use_schema(const std::string& schema) {
   dialect_ = make_mysql_dialect(schema);
   table_ = dialect_->table(consumed_message_table);
-  if (in_one_statement()) {
+  if (pooled_ && in_one_statement()) {
     prepare_statements();
   } else if (calls_procedures()) {
     prepare_procedures(schema);
@@ -202,11 +199,11 @@ std::vector<Problem> MysqlSession::unsafe_settings() {
     refuse("sql_mode", "it is not strict: what does not fit is cut, and two keys can become one",
            "SET SESSION sql_mode = CONCAT_WS(',', NULLIF(@@sql_mode, ''), 'STRICT_ALL_TABLES'); open_pool does so");
   }
-  char reconnect = 0;
-  if (mysql_get_option(db, MYSQL_OPT_RECONNECT, &reconnect) == 0 && reconnect != 0) {
+  if (reconnects(db)) {
     refuse("reconnect", "after a silent reconnect the rest of a transaction would run by itself",
            "remove reconnect=1 from the connection string");
   }
+  if (!pooled_ && problems.empty()) remember_settings_of_caller(row);
   return problems;
 }
 

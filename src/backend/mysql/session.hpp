@@ -18,12 +18,12 @@ namespace backend {
 /// The inbox on one connection to MariaDB or MySQL.
 ///
 /// The guard is a savepoint. Autocommit is off while the savepoint exists. Otherwise, after a handler has ignored a
-/// deadlock, each of its further statements would commit. On a server with compound statements (MariaDB), a pool's
-/// connection keeps two of them prepared: one opens the transaction, and one closes it. On MySQL, two procedures do the
-/// same. Other servers, a caller's session and a batch on MySQL use single statements.
+/// deadlock, each of its further statements would commit. On a server with compound statements (MariaDB), one of them
+/// opens the transaction, and one closes it; a pool's connection keeps both prepared. In a pool on MySQL, two
+/// procedures do the same. Other servers, a caller's session on MySQL and a batch on MySQL use single statements.
 ///
-/// session.cpp handles the settings. claim.cpp, transaction.cpp and procedures.cpp handle the guarded transaction.
-/// purge.cpp removes old rows.
+/// session.cpp handles the settings. claim.cpp, transaction.cpp, procedures.cpp and caller_session.cpp handle the
+/// guarded transaction. purge.cpp removes old rows.
 class MysqlSession final : public Session {
  public:
   MysqlSession(ConnectionPtr, Ownership);
@@ -33,6 +33,7 @@ class MysqlSession final : public Session {
   void remember_settings() override;
   void use_schema(const std::string&) override;
   std::vector<Problem> unsafe_settings() override;
+  bool will_check_settings() noexcept override;
   bool reset() noexcept override;
   bool intact() noexcept override;
 
@@ -86,19 +87,36 @@ class MysqlSession final : public Session {
   bool is_configured_connection(MYSQL*) const noexcept;
   void set_settings(const PoolOptions&);
   void remember_role(std::span<const std::optional<std::string>> found);
-  bool in_one_statement() const noexcept { return pooled_ && flavour_.compound_statements; }
+  bool in_one_statement() const noexcept { return flavour_.compound_statements && (pooled_ || takes_compounds_); }
   bool opens_with_rows() const noexcept { return in_one_statement() && !flavour_.cluster; }
   bool calls_procedures() const noexcept { return pooled_ && flavour_.procedures; }
   void prepare_statements();
   void prepare_procedures(const std::string& schema);
   std::optional<ClaimReply> call_begin_and_claim(const ClaimRequest&);
   std::optional<CommitStatus> call_confirm_and_commit(MYSQL*, const ClaimToCommit&);
-  static ClaimReply take_claim_reply(MysqlStatement& opening);
+  static ClaimReply claim_reply(MysqlStatement::Reply);
+  std::string on_duplicate(const std::string& key) const;
+  void remember_settings_of_caller(const MysqlRow& settings);
+  void find_cluster();
+  ClaimReply open_and_claim_of_caller(const ClaimRequest&);
+  bool refuses_compounds(unsigned error) noexcept;
+  std::optional<unsigned> try_begin_of_caller(const ClaimRequest* row, const std::string& statements, MysqlReply&);
+  bool begin_of_caller(const std::string& statements, MysqlReply&);
+  std::optional<bool> run_together_on_savepoint(const std::string& statements);
   std::string closing_sql(const std::string& statements) const;
+
+  /// Returns what follows COMMIT or ROLLBACK in a compound statement.
+  std::string end_of_transaction() const {
+    if (pooled_) return "; " + end_guard_;
+    return autocommit_ ? "; SET autocommit = 1" : "";
+  }
   std::string existing_sql(const std::string& condition) const;
   static constexpr std::string_view claim_columns =
       "(consumer, business_key, message_id, content_hash, state, attempt_token, consumed_at, lease_expires_at)";
   std::string claim_sql(const ClaimRequest&) const;
+
+  /// MariaDB: it precedes a statement that must not wait for a lock.
+  static constexpr std::string_view no_lock_wait = "SET STATEMENT innodb_lock_wait_timeout = 0 FOR ";
   std::string opening_sql(std::string_view before_insert) const;
   unsigned try_claim(const ClaimRequest&);
   static std::string_view value_or_null(std::string_view bytes) { return bytes.empty() ? std::string_view() : bytes; }
@@ -108,7 +126,8 @@ class MysqlSession final : public Session {
   void claim_some(bool open, std::span<const ClaimRequest>, std::vector<ClaimReply>&);
   std::vector<MysqlRow> run_claims(bool open, const std::string& insert, std::span<const ClaimRequest>);
   bool runs_on_savepoint(const std::string& sql);
-  CommitStatus commit_in_one_statement(MYSQL*, std::span<const ClaimToCommit>, std::span<const std::string> writes);
+  std::optional<CommitStatus> commit_in_one_statement(MYSQL*, std::span<const ClaimToCommit>,
+                                                      std::span<const std::string> writes);
   std::size_t remove_old(const PurgeBatch&, const std::vector<PurgeCandidate>&);
   std::size_t remove_locked(const PurgeBatch&, const std::string& table,
                             const std::vector<std::vector<std::string>>& keys);
@@ -123,7 +142,11 @@ class MysqlSession final : public Session {
   Flavour flavour_;              ///< The capabilities of the server.
   unsigned long thread_id_ = 0;  ///< Pool: the id of the configured connection. 0: the session must not be used again.
   bool commit_sent_ = false;
-  bool reads_committed_ = false;      ///< Pool: a read sees only committed rows, as far as we know the server.
+  bool takes_compounds_ = false;  ///< A caller's session: compound statements work with its settings.
+  bool open_sent_ = false;        ///< A caller's session: a statement of ours may have begun a transaction.
+  bool knows_cluster_ = false;    ///< `Flavour::cluster` was found out.
+  std::string changed_settings_;  ///< A caller's session: the condition that its settings differ from the last check.
+  bool reads_committed_ = false;  ///< Pool: a read sees only committed rows, as far as we know the server.
   bool shows_commits_early_ = false;  ///< The server shows commits before they are on the disk.
   bool tracks_schema_ = false;        ///< Pool: the client library knows the default database.
   bool autocommit_ = true;            ///< The value that the session had before, which we restore.

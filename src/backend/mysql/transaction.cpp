@@ -47,10 +47,13 @@ bool MysqlSession::guard_likely_intact() noexcept {
 void MysqlSession::begin() {
   MYSQL* db = connection();
   tracker_.begin_transaction();
-  if (in_one_statement()) {
+  if (pooled_ && in_one_statement()) {
     exec(db, compound("SET autocommit = 0; SAVEPOINT " + guard_));
     return;
   }
+  MysqlReply reply;
+  if (in_one_statement() && begin_of_caller("", reply)) return;
+  open_sent_ = true;
   if (pooled_ || autocommit_) exec(db, "SET autocommit = 0");
   exec(db, "SAVEPOINT " + guard_);
 }
@@ -65,13 +68,18 @@ void MysqlSession::prepare_statements() {
                                                            table_))));
 }
 
-/// For a duplicate, the statement returns the existing row and leaves no transaction open.
 std::string MysqlSession::opening_sql(std::string_view before_insert) const {
-  return compound(fmt::format(
-      "DECLARE EXIT HANDLER FOR {} BEGIN {}; ROLLBACK; SET autocommit = 1; END; "
-      "SET autocommit = 0; SAVEPOINT {}; "
-      "{}INSERT INTO {} {} VALUES (?, ?, ?, ?, 'torn', ?, UTC_TIMESTAMP(6), NULL)",
-      ER_DUP_ENTRY, existing_sql("consumer = ? AND business_key = ?"), guard_, before_insert, table_, claim_columns));
+  return compound(
+      fmt::format("{}SET autocommit = 0; SAVEPOINT {}; "
+                  "{}INSERT INTO {} {} VALUES (?, ?, ?, ?, 'torn', ?, UTC_TIMESTAMP(6), NULL)",
+                  on_duplicate("consumer = ? AND business_key = ?"), guard_, before_insert, table_, claim_columns));
+}
+
+/// Returns the begin of a compound statement. If a key is a duplicate, the statement returns the existing row and ends
+/// the transaction. A caller's session can have a snapshot, which a locking read ignores.
+std::string MysqlSession::on_duplicate(const std::string& key) const {
+  return fmt::format("DECLARE EXIT HANDLER FOR {} BEGIN {} {}; ROLLBACK{}; END; ", ER_DUP_ENTRY, existing_sql(key),
+                     pooled_ ? "" : flavour_.lock_existing, pooled_ || autocommit_ ? "; SET autocommit = 1" : "");
 }
 
 /// Returns one statement for all claims of a consumer that have no result, and one for each claim that has a result.
@@ -122,7 +130,7 @@ bool MysqlSession::confirm(std::span<const ClaimToCommit> claims) {
 }
 
 std::string MysqlSession::closing_sql(const std::string& statements) const {
-  return compound(fmt::format("RELEASE SAVEPOINT {}{}; COMMIT; {}", guard_, statements, end_guard_));
+  return compound(fmt::format("RELEASE SAVEPOINT {}{}; COMMIT{}", guard_, statements, end_of_transaction()));
 }
 
 CommitStatus MysqlSession::commit(std::span<const ClaimToCommit> claims, std::span<const std::string> writes) {
@@ -130,7 +138,9 @@ CommitStatus MysqlSession::commit(std::span<const ClaimToCommit> claims, std::sp
   if (db == nullptr || !is_configured_connection(db)) return CommitStatus::not_ours;
   if (db->status != MYSQL_STATUS_READY) return CommitStatus::not_ours;  // a result that the handler has not read
   commit_sent_ = false;
-  if (in_one_statement()) return commit_in_one_statement(db, claims, writes);
+  if (in_one_statement()) {
+    if (const auto status = commit_in_one_statement(db, claims, writes)) return *status;
+  }
   if (calls_procedures() && is_usual(claims, writes)) {
     if (const auto status = call_confirm_and_commit(db, claims[0])) return *status;
   }
@@ -148,17 +158,22 @@ CommitStatus MysqlSession::commit(std::span<const ClaimToCommit> claims, std::sp
   return CommitStatus::committed;
 }
 
-CommitStatus MysqlSession::commit_in_one_statement(MYSQL* db, std::span<const ClaimToCommit> claims,
-                                                   std::span<const std::string> writes) {
+/// Returns none if a handler has changed a caller's session so that it takes no compound statement.
+std::optional<CommitStatus> MysqlSession::commit_in_one_statement(MYSQL* db, std::span<const ClaimToCommit> claims,
+                                                                  std::span<const std::string> writes) {
   if (drain(db) != 0) throw_mysql_error(db);
   commit_sent_ = true;
-  const bool prepared = is_usual(claims, writes);
+  const bool prepared = pooled_ && is_usual(claims, writes);
   const unsigned error =
       prepared ? run_closing(claims[0]) : try_exec(db, closing_sql(closing_statements(claims, writes)));
   if (error == ER_SP_DOES_NOT_EXIST) return CommitStatus::not_ours;
+  if (refuses_compounds(error)) {
+    commit_sent_ = false;
+    return std::nullopt;
+  }
   if (error != 0 && prepared) closing_.throw_error();
   if (error != 0) throw_mysql_error(db);
-  if (!restore_after_compound(db)) thread_id_ = 0;
+  if (pooled_ && !restore_after_compound(db)) thread_id_ = 0;
   return CommitStatus::committed;
 }
 
@@ -201,6 +216,7 @@ void MysqlSession::give_up_unread_result() noexcept {
 }
 
 RollbackStatus MysqlSession::roll_back() noexcept {
+  if (!pooled_ && !open_sent_) return RollbackStatus::ours;
   MYSQL* db = native();
   if (db == nullptr || !is_configured_connection(db)) return RollbackStatus::failed;
   if (db->status != MYSQL_STATUS_READY) {
@@ -210,10 +226,10 @@ RollbackStatus MysqlSession::roll_back() noexcept {
   drain(db);
   const std::string to_guard = "ROLLBACK TO SAVEPOINT " + guard_;
   if (in_one_statement()) {
-    if (try_exec(db, compound(to_guard + "; ROLLBACK; " + end_guard_)) == 0) {
-      return restore_after_compound(db) ? RollbackStatus::ours : RollbackStatus::failed;
+    if (try_exec(db, compound(to_guard + "; ROLLBACK" + end_of_transaction())) == 0) {
+      return !pooled_ || restore_after_compound(db) ? RollbackStatus::ours : RollbackStatus::failed;
     }
-    return reset() ? RollbackStatus::not_ours : RollbackStatus::failed;
+    if (pooled_) return reset() ? RollbackStatus::not_ours : RollbackStatus::failed;
   }
   const bool ours = try_exec(db, to_guard) == 0;
   if (try_exec(db, "ROLLBACK") != 0) return RollbackStatus::failed;
@@ -236,10 +252,22 @@ bool MysqlSession::runs_on_savepoint(const std::string& sql) {
   return true;
 }
 
+/// Does the same with several statements at once. Returns none, and has run nothing, if the session takes no compound
+/// statements.
+std::optional<bool> MysqlSession::run_together_on_savepoint(const std::string& statements) {
+  if (!in_one_statement()) return std::nullopt;
+  try {
+    return runs_on_savepoint(compound(statements));
+  } catch (const DatabaseError& error) {
+    if (!refuses_compounds(mysql_number(error))) throw;
+    return std::nullopt;
+  }
+}
+
 bool MysqlSession::verify_guard() {
   const std::string release = "RELEASE SAVEPOINT " + guard_;
   const std::string set_again = "SAVEPOINT " + guard_;
-  if (in_one_statement()) return runs_on_savepoint(compound(release + "; " + set_again));
+  if (const auto done = run_together_on_savepoint(release + "; " + set_again)) return *done;
   return runs_on_savepoint(release) && runs_on_savepoint(set_again);
 }
 
@@ -248,7 +276,7 @@ void MysqlSession::savepoint() { exec(connection(), "SAVEPOINT " + step_); }
 bool MysqlSession::release_savepoint(const ClaimToCommit* claim) {
   const std::string release = "RELEASE SAVEPOINT " + step_;
   if (claim == nullptr) return runs_on_savepoint(release);
-  if (in_one_statement()) return runs_on_savepoint(compound(release + closing_statements({claim, 1}, {})));
+  if (const auto done = run_together_on_savepoint(release + closing_statements({claim, 1}, {}))) return *done;
   return runs_on_savepoint(release) && confirm({claim, 1});
 }
 
@@ -319,6 +347,7 @@ std::vector<Row> MysqlSession::read(const std::string& sql, std::size_t /*column
 }
 
 void MysqlSession::catch_up() {
+  find_cluster();
   if (!flavour_.cluster) return;
   MYSQL* db = connection();
   if (flavour_.set_statement) {

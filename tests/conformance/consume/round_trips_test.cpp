@@ -57,6 +57,9 @@ void three_duplicates(TxConsumer& consumer) {
   for (int i = 0; i < 3; ++i) consume(consumer, "old");
 }
 
+/// The first batch of a session also finds out whether the server is a node of a cluster.
+void new_batch(TxConsumer& consumer) { consume_hundred(consumer, "other-batch-", Outcome::consumed); }
+
 std::vector<Counted> deliveries() {
   return {
       {"new key", new_key, [](TxConsumer& c) { consume(c, "new"); }},
@@ -65,7 +68,7 @@ std::vector<Counted> deliveries() {
       {"duplicate", new_key, [](TxConsumer& c) { consume(c, "old"); }},
       {"duplicate after three others", three_duplicates, [](TxConsumer& c) { consume(c, "old"); }},
       {"new key whose handler throws", new_key, [](TxConsumer& c) { CHECK_THROWS(consume(c, "bad", throwing)); }},
-      {"batch of 100 new keys", new_key, [](TxConsumer& c) { consume_hundred(c, "batch", Outcome::consumed); }},
+      {"batch of 100 new keys", new_batch, [](TxConsumer& c) { consume_hundred(c, "batch", Outcome::consumed); }},
       {"batch of 100 duplicates", new_key,
        [](TxConsumer& c) { consume_hundred(c, "batch", Outcome::already_consumed); }},
   };
