@@ -19,7 +19,7 @@ build_command() {
     exit 1
   fi
   if ! cmake -S "$root" -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DTXINBOX_BUILD_TESTS=OFF \
-    -DTXINBOX_BUILD_EXAMPLES=OFF -DTXINBOX_BUILD_BENCHMARKS=OFF -DCMAKE_UNITY_BUILD=ON >"$build/configure.log" 2>&1; then
+    -DTXINBOX_BUILD_EXAMPLES=OFF -DTXINBOX_BUILD_BENCHMARKS=OFF >"$build/configure.log" 2>&1; then
     cat "$build/configure.log" >&2
     exit 1
   fi

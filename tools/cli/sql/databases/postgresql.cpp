@@ -14,7 +14,7 @@ namespace {
 using namespace backend;
 
 // Each place of a value is a parameter of its own, so the server finds a type for each.
-std::string text_of(const SqlStatement& statement) {
+std::string postgresql_text(const SqlStatement& statement) {
   return joined(statement, [](std::size_t i) { return fmt::format("${}", i + 1); });
 }
 
@@ -76,7 +76,7 @@ bool has_columns(const PostgresqlResult& result) { return PQresultStatus(result.
 class SentOnce final : public PostgresqlUserStatement {
  public:
   SentOnce(PGconn* pg, SqlStatement statement)
-      : pg_(pg), statement_(std::move(statement)), text_(text_of(statement_)) {}
+      : pg_(pg), statement_(std::move(statement)), text_(postgresql_text(statement_)) {}
 
   bool run(std::span<const SqlValue> values) override {
     if (statement_.values.empty()) return has_columns(exec(pg_, text_));
@@ -102,7 +102,7 @@ std::string next_name() {
 class Kept final : public PostgresqlUserStatement {
  public:
   Kept(PGconn* pg, SqlStatement statement) : pg_(pg), statement_(std::move(statement)) {
-    const std::string text = text_of(statement_);
+    const std::string text = postgresql_text(statement_);
     exchange(pg_, [&] { return PQsendPrepare(pg_, name_.c_str(), text.c_str(), 0, nullptr); });
   }
   ~Kept() override { try_exec(pg_, "DEALLOCATE " + name_); }
@@ -146,7 +146,7 @@ class PostgresqlUserSql final : public UserSql {
   // The check uses the unnamed statement, because a pooler need not keep it apart for each client.
   void check(const NativeConnection& sql, const SqlStatement& statement) const override {
     PGconn* pg = postgresql_native(sql);
-    const std::string text = text_of(statement);
+    const std::string text = postgresql_text(statement);
     exchange(pg, [&] { return PQsendPrepare(pg, "", text.c_str(), 0, nullptr); });
   }
 

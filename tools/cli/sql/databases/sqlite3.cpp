@@ -11,14 +11,14 @@ namespace {
 using namespace backend;
 
 // If a value is used in two places, both places use one parameter.
-std::string text_of(const SqlStatement& statement) {
+std::string sqlite3_text(const SqlStatement& statement) {
   return joined(statement, [&](std::size_t i) { return fmt::format("?{}", statement.values[i] + 1); });
 }
 
 class Sqlite3UserStatement final : public UserStatement {
  public:
   Sqlite3UserStatement(::sqlite3* connection, const SqlStatement& statement)
-      : statement_(connection, text_of(statement)), values_(statement.values) {}
+      : statement_(connection, sqlite3_text(statement)), values_(statement.values) {}
 
   bool run(std::span<const SqlValue> values) override {
     for (const std::size_t at : values_) bind(static_cast<int>(at) + 1, values[at]);
@@ -56,7 +56,7 @@ class Sqlite3UserSql final : public UserSql {
   }
 
   void check(const NativeConnection& sql, const SqlStatement& statement) const override {
-    const Sqlite3Statement checked(sqlite3_native(sql), text_of(statement));
+    const Sqlite3Statement checked(sqlite3_native(sql), sqlite3_text(statement));
   }
 
   SqlVerdict classify_check_error(const DatabaseError& error, const SqlStatement&) const noexcept override {
