@@ -22,8 +22,8 @@ namespace backend {
 /// opens the transaction, and one closes it; a pool's connection keeps both prepared. In a pool on MySQL, two
 /// procedures do the same. Other servers, a caller's session on MySQL and a batch on MySQL use single statements.
 ///
-/// session.cpp handles the settings. claim.cpp, transaction.cpp, procedures.cpp and caller_session.cpp handle the
-/// guarded transaction. purge.cpp removes old rows.
+/// session.cpp handles the settings. claim.cpp, transaction.cpp, savepoints.cpp, procedures.cpp and caller_session.cpp
+/// handle the guarded transaction. purge.cpp removes old rows.
 class MysqlSession final : public Session {
  public:
   MysqlSession(ConnectionPtr, Ownership);
