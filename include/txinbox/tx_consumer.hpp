@@ -49,9 +49,10 @@ class TxConsumer {
   TxConsumer(Pool& pool, std::string consumer, ConsumerOptions options = {});
 
   /// Creates a consumer on the caller's own connection: a SOCI session, or a connection of the database's client
-  /// library (`ConnectionRef`). The connection must stay open as long as the consumer exists. The consumer never
-  /// reconnects it, and restores the settings that it changes. It verifies the tables at the first `consume`, and the
-  /// connection's settings at each `consume`.
+  /// library (`ConnectionRef`). The connection must stay open as long as the consumer exists: on SQLite,
+  /// `sqlite3_close` returns SQLITE_BUSY until then, because the consumer keeps its statements prepared. The consumer
+  /// never reconnects the connection, and restores the settings that it changes. It verifies the tables at the first
+  /// `consume`, and the connection's settings at each `consume`.
   ///
   /// If the connection is lost, destroy the consumer and create one on another connection.
   ///

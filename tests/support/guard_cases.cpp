@@ -199,7 +199,7 @@ std::vector<GuardCase> guard_cases() {
                both(own_error_undone), both(own_error_undone)),
       in_order("is disconnected and reconnects", reconnect_after_kill, never, all_undone_but_on_session,
                all_undone_but_on_session),
-      in_order("reconnects", all_undone_but_on_session, all_undone_but_on_session, all_undone_but_on_session),
+      in_order("reconnects", both(undone), all_undone_but_on_session, all_undone_but_on_session),
       in_order("closes the session", both(undone), both(undone), both(undone)),
   };
 }

@@ -7,7 +7,6 @@
 
 #include "backend/catalog.hpp"
 #include "backend/dialect.hpp"
-#include "backend/sqlite3/native.hpp"
 
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
@@ -20,7 +19,6 @@ std::unique_ptr<Catalog> make_sqlite3_catalog(ConnectionPtr);
 
 // tables.cpp and server.cpp define these functions.
 std::vector<Problem> check_sqlite3_tables(const NativeConnection&);
-std::vector<Problem> check_sqlite3_session(::sqlite3* connection);
 std::vector<Finding> check_sqlite3_server(const NativeConnection&);
 
 }  // namespace backend

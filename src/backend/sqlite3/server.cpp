@@ -22,17 +22,6 @@ bool is_in_memory(const NativeConnection& sql) {
 
 }  // namespace
 
-std::vector<Problem> check_sqlite3_session(::sqlite3* connection) {
-  // A handler has closed a caller's session. At the next delivery the session may be open again, so this error must not
-  // stop the consumer.
-  if (connection == nullptr) throw_database_error(sqlite3_name, nullptr, "", "txinbox: the session is closed");
-  Sqlite3Statement mode(connection, "PRAGMA main.journal_mode");
-  if (!mode.fetch() || mode.text(0) != "off") return {};
-  return {{ErrorCode::unsafe_connection,
-           {Severity::error, "journal_mode", "off: SQLite cannot roll back without a journal",
-            "PRAGMA journal_mode = WAL"}}};
-}
-
 std::vector<Finding> check_sqlite3_server(const NativeConnection& sql) {
   Report report;
   if (sqlite3_libversion_number() < oldest_supported) {

@@ -3,6 +3,7 @@
 #include <optional>
 #include <thread>
 
+#include "backend/database_error.hpp"
 #include "backend/sqlite3/parts.hpp"
 #include "backend/table_check.hpp"
 
@@ -46,7 +47,7 @@ Sqlite3Session::Sqlite3Session(ConnectionPtr owner, Ownership ownership)
       pooled_(ownership == Ownership::pool) {}
 
 Sqlite3Session::~Sqlite3Session() {
-  if (configured_ != nullptr && intact()) remove_hooks();
+  if (pooled_ && configured_ != nullptr && intact()) remove_hooks();
   release_statements();
 }
 
@@ -91,18 +92,34 @@ bool Sqlite3Session::hooks_in_place(::sqlite3* connection) noexcept {
   return connection;
 }
 
-/// A pool keeps its statements prepared. On a caller's session each statement is used once: the caller may close the
-/// session at any time, and SQLite does not close a connection that has prepared statements.
-Sqlite3Session::Use Sqlite3Session::statement(Sqlite3Statement& slot, const char* sql) {
-  if (!pooled_ || !slot.prepared()) {
-    const OwnSql own(is_own_sql_);
-    slot.prepare(connection(), sql);
+/// Returns a statement that stays prepared. If the caller has opened a new connection since then, the statements of the
+/// old one are not used again.
+Sqlite3Statement& Sqlite3Session::statement(Sqlite3Statement& slot, const std::string& sql) {
+  ::sqlite3* db = connection();
+  if (!pooled_ && db != configured_) {
+    if (configured_ != nullptr) abandon_connection();
+    configured_ = db;
   }
-  return {slot, pooled_};
+  if (!slot.prepared()) {
+    const OwnSql own(is_own_sql_);
+    slot.prepare(db, sql);
+  }
+  return slot;
+}
+
+/// Runs a statement that stays prepared. Returns whether it succeeded.
+bool Sqlite3Session::try_run(Sqlite3Statement& slot, const std::string& sql) noexcept {
+  try {
+    return statement(slot, sql).try_run() == SQLITE_OK;
+  } catch (...) {  // the statement could not be prepared
+    return false;
+  }
 }
 
 void Sqlite3Session::release_statements() noexcept {
-  for (Sqlite3Statement* each : {&begin_, &insert_, &select_, &is_there_, &confirm_, &commit_, &roll_back_}) {
+  for (Sqlite3Statement* each :
+       {&begin_, &insert_, &insert_with_lease_, &select_, &is_there_, &confirm_, &confirm_with_lease_, &commit_,
+        &roll_back_, &set_guard_, &release_guard_, &return_to_guard_}) {
     each->finalize();
   }
   kept_.clear();
@@ -173,6 +190,17 @@ void Sqlite3Session::remember_settings() {
 
 void Sqlite3Session::use_schema(const std::string& /*always main*/) { dialect_ = make_sqlite3_dialect(); }
 
+std::vector<Problem> Sqlite3Session::unsafe_settings() {
+  // A handler has closed a caller's session. At the next delivery the session may be open again, so this error must not
+  // stop the consumer.
+  if (native() == nullptr) throw_database_error(sqlite3_name, nullptr, "", "txinbox: the session is closed");
+  Sqlite3Statement mode(native(), "PRAGMA main.journal_mode");
+  if (!mode.fetch() || mode.text(0) != "off") return {};
+  return {{ErrorCode::unsafe_connection,
+           {Severity::error, "journal_mode", "off: SQLite cannot roll back without a journal",
+            "PRAGMA journal_mode = WAL"}}};
+}
+
 bool Sqlite3Session::reset() noexcept {
   if (!intact()) return false;
   if (sqlite3_get_autocommit(configured_) == 0 && !try_sqlite3_exec(configured_, "ROLLBACK")) return false;
@@ -206,16 +234,21 @@ void Sqlite3Session::restore() noexcept {
 /// connection while our statements are prepared on it.
 bool Sqlite3Session::intact() noexcept {
   ::sqlite3* now = native();
-  if (!pooled_) return now != nullptr;
   if (now == configured_ || configured_ == nullptr) return now != nullptr;
+  abandon_connection();
+  return !pooled_ && now != nullptr;
+}
+
+/// Closes a connection that the handler wanted to close. SOCI could not close it, because our statements were prepared
+/// on it. SQLite closes it at the latest with the last statement of the handler.
+void Sqlite3Session::abandon_connection() noexcept {
   if (begin_.prepared()) {
     release_statements();
-    remove_hooks();
+    if (pooled_) remove_hooks();
     try_sqlite3_exec(configured_, "ROLLBACK");  // releases the locks even if the handler has statements on it
-    sqlite3_close_v2(configured_);              // SOCI could not close it; SQLite closes it at the latest with the last
-                                                // of these statements
+    sqlite3_close_v2(configured_);
   }
-  return false;
+  if (!pooled_) configured_ = nullptr;
 }
 
 }  // namespace backend

@@ -38,7 +38,8 @@ class Sqlite3Session final : public Session {
   void configure(const PoolOptions&) override;
   void remember_settings() override;
   void use_schema(const std::string&) override;
-  std::vector<Problem> unsafe_settings() override { return check_sqlite3_session(native()); }
+  std::vector<Problem> unsafe_settings() override;
+  bool will_check_settings() noexcept override { return !pooled_ && native() != nullptr; }
   bool reset() noexcept override;
   bool intact() noexcept override;
 
@@ -103,26 +104,12 @@ class Sqlite3Session final : public Session {
     bool& is_own_;
   };
 
-  /// A prepared statement for one run. A pool's connection keeps the statement prepared.
-  class Use {
-   public:
-    Use(Sqlite3Statement& statement, bool keep) noexcept : statement_(statement), keep_(keep) {}
-    ~Use() {
-      if (!keep_) statement_.finalize();
-    }
-    Use(const Use&) = delete;
-    Use& operator=(const Use&) = delete;
-    Sqlite3Statement* operator->() const noexcept { return &statement_; }
-
-   private:
-    Sqlite3Statement& statement_;
-    bool keep_;
-  };
-
   ::sqlite3* native() const noexcept { return native_handle<::sqlite3>(); }
   ::sqlite3* connection();
-  Use statement(Sqlite3Statement& slot, const char* sql);
+  Sqlite3Statement& statement(Sqlite3Statement& slot, const std::string& sql);
+  bool try_run(Sqlite3Statement& slot, const std::string& sql) noexcept;
   void release_statements() noexcept;
+  void abandon_connection() noexcept;
   bool hooks_in_place(::sqlite3*) noexcept;
   void remove_hooks() noexcept;
   void enter_queue(::sqlite3*, std::chrono::milliseconds timeout);
@@ -140,7 +127,7 @@ class Sqlite3Session final : public Session {
   std::chrono::milliseconds busy_timeout(::sqlite3*);
 
   const bool pooled_;
-  ::sqlite3* configured_ = nullptr;        ///< Pool: the connection with our hooks and settings.
+  ::sqlite3* configured_ = nullptr;        ///< The connection with our statements; a pool's also has our hooks.
   std::shared_ptr<Sqlite3OpenFile> file_;  ///< Pool: the file that `configure` has found; null in memory.
   std::chrono::milliseconds lock_timeout_{0};
   bool foreign_keys_ = true;
@@ -155,7 +142,10 @@ class Sqlite3Session final : public Session {
   bool broken_ = false;      ///< The connection may have caused an error: `reset` refuses it.
   bool left_open_ = false;   ///< A rollback failed, so our transaction is still open.
   bool has_leases_ = false;  ///< The open transaction has claims with a lease.
-  Sqlite3Statement begin_, insert_, select_, is_there_, confirm_, commit_, roll_back_;
+  Sqlite3Statement begin_, insert_, insert_with_lease_, select_, is_there_, confirm_, confirm_with_lease_, commit_,
+      roll_back_;
+  /// Only for a caller's session.
+  Sqlite3Statement set_guard_, release_guard_, return_to_guard_;
   std::map<const KeptStatement*, Sqlite3Statement> kept_;
 };
 

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "backend/sqlite3/session.hpp"
+#include "backend/table_check.hpp"
 
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
@@ -73,6 +74,7 @@ void Sqlite3Session::enter_queue(::sqlite3* connection, std::chrono::millisecond
 
 void Sqlite3Session::begin() {
   ::sqlite3* db = connection();
+  if (!pooled_) throw_on_errors(unsafe_settings());
   const auto timeout = busy_timeout(db);
   enter_queue(db, timeout);
   try {
@@ -107,16 +109,16 @@ void Sqlite3Session::note_broken(int result) noexcept {
 /// this process then waits, too. If the time-out is zero, a caller may have set a busy handler of its own.
 void Sqlite3Session::begin_immediate(::sqlite3* db, std::chrono::milliseconds timeout) {
   int longest = static_cast<int>(timeout.count());
-  const auto begin = statement(begin_, sqlite3_begin);
-  if (longest <= 0) return begin->run();
+  Sqlite3Statement& begin = statement(begin_, sqlite3_begin);
+  if (longest <= 0) return begin.run();
   sqlite3_busy_handler(db, wait_for_lock, &longest);
-  const int result = begin->try_run();
+  const int result = begin.try_run();
   sqlite3_busy_timeout(db, longest);
   if (result != SQLITE_OK) throw_sqlite3_error(db, result, "a transaction cannot begin");
 }
 
 void Sqlite3Session::open_guarded(::sqlite3* db, std::chrono::milliseconds timeout) {
-  const auto undo = statement(roll_back_, roll_back_sql);  // prepare it now: there may be no memory later
+  Sqlite3Statement& undo = statement(roll_back_, roll_back_sql);  // prepare it now: there may be no memory later
   begin_immediate(db, timeout);
   left_open_ = false;
   has_leases_ = false;
@@ -126,10 +128,10 @@ void Sqlite3Session::open_guarded(::sqlite3* db, std::chrono::milliseconds timeo
       refused_commit_ = false;
       hooks_in_place(db);
     } else {
-      Sqlite3Statement(db, "SAVEPOINT " + guard_).run();
+      statement(set_guard_, "SAVEPOINT " + guard_).run();
     }
   } catch (...) {
-    undo->try_run();
+    undo.try_run();
     throw;
   }
 }
@@ -145,45 +147,50 @@ ClaimReply Sqlite3Session::claim(const ClaimRequest& row) {
 
 ClaimReply Sqlite3Session::insert_claim(const ClaimRequest& row) {
   ::sqlite3* db = connection();
-  has_leases_ = has_leases_ || has_lease(row);  // a session of a pool never has one, so it keeps one statement
-  const auto insert = statement(insert_, has_lease(row) ? insert_with_lease_sql : insert_sql);
-  insert->bind_text(1, row.consumer);
-  insert->bind_text(2, row.business_key);
-  insert->bind_text_or_null(3, row.message_id);
-  insert->bind_blob(4, row.token->bytes());
-  insert->bind_blob_or_null(5, row.content_hash);
-  insert->bind_text(6, to_string(initial_state_));
-  insert->run();
+  has_leases_ = has_leases_ || has_lease(row);
+  Sqlite3Statement& insert =
+      has_lease(row) ? statement(insert_with_lease_, insert_with_lease_sql) : statement(insert_, insert_sql);
+  insert.bind_text(1, row.consumer);
+  insert.bind_text(2, row.business_key);
+  insert.bind_text_or_null(3, row.message_id);
+  insert.bind_blob(4, row.token->bytes());
+  insert.bind_blob_or_null(5, row.content_hash);
+  insert.bind_text(6, to_string(initial_state_));
+  insert.run();
   if (sqlite3_changes(db) == 1) return {ClaimStatus::inserted};
   auto existing = read_existing(row);
   if (!existing) return {ClaimStatus::vanished};
   return {ClaimStatus::exists, std::move(*existing)};
 }
 
-// A caller's session returns none: it would have to prepare the statement each time. Also, while a handler's statement
-// has unread rows, the connection reads an old snapshot.
+// While a handler's statement has unread rows, the connection reads an old snapshot.
 std::optional<ClaimedRow> Sqlite3Session::find_committed(const ClaimRequest& row) {
-  const bool may = pooled_ && reads_committed_ && sqlite3_txn_state(configured_, "main") == SQLITE_TXN_NONE;
-  return may ? read_existing(row) : std::nullopt;
+  ::sqlite3* db = connection();
+  if (sqlite3_txn_state(db, "main") != SQLITE_TXN_NONE || (pooled_ && !reads_committed_)) return std::nullopt;
+  auto existing = read_existing(row);
+  if (pooled_ || !existing) return existing;
+  // The caller can change this setting at any time.
+  Sqlite3Statement dirty(db, "PRAGMA read_uncommitted");
+  return dirty.fetch() && dirty.integer(0) == 0 ? std::move(existing) : std::nullopt;
 }
 
 std::optional<ClaimedRow> Sqlite3Session::read_existing(const ClaimRequest& row) {
   Sqlite3OpenFile::refuse_moved(connection());
-  const auto select = statement(select_, select_sql);
-  select->bind_text(1, row.consumer);
-  select->bind_text(2, row.business_key);
+  Sqlite3Statement& select = statement(select_, select_sql);
+  select.bind_text(1, row.consumer);
+  select.bind_text(2, row.business_key);
   std::optional<ClaimedRow> existing;
-  if (select->fetch()) {
+  if (select.fetch()) {
     existing.emplace();
-    existing->set_state(select->text(0));
-    existing->token = select->text(1);
-    existing->content_hash = select->text(2);
-    if (!select->is_null(3)) existing->result = select->text(3);
-    if (!select->is_null(4)) existing->lease_remaining = std::chrono::milliseconds(select->integer(4));
-    existing->lease_fence = select->integer(5);
-    existing->age = std::chrono::milliseconds(select->integer(6));
+    existing->set_state(select.text(0));
+    existing->token = select.text(1);
+    existing->content_hash = select.text(2);
+    if (!select.is_null(3)) existing->result = select.text(3);
+    if (!select.is_null(4)) existing->lease_remaining = std::chrono::milliseconds(select.integer(4));
+    existing->lease_fence = select.integer(5);
+    existing->age = std::chrono::milliseconds(select.integer(6));
   }
-  select->reset();
+  select.reset();
   return existing;
 }
 
@@ -202,12 +209,12 @@ bool Sqlite3Session::guard_likely_intact() noexcept {
 
 /// Whether the claim is still there. A handler can have deleted it.
 bool Sqlite3Session::is_there(const ClaimToCommit& claim) {
-  const auto select = statement(is_there_, is_there_sql);
-  select->bind_text(1, claim.consumer);
-  select->bind_text(2, claim.business_key);
-  select->bind_blob(3, claim.token->bytes());
-  const bool found = select->fetch();
-  select->reset();
+  Sqlite3Statement& select = statement(is_there_, is_there_sql);
+  select.bind_text(1, claim.consumer);
+  select.bind_text(2, claim.business_key);
+  select.bind_blob(3, claim.token->bytes());
+  const bool found = select.fetch();
+  select.reset();
   return found;
 }
 
@@ -219,16 +226,17 @@ bool Sqlite3Session::confirm(std::span<const ClaimToCommit> claims) {
       if ((!pooled_ || may_delete_claims_) && !is_there(claim)) return false;
       continue;
     }
-    const auto update = statement(confirm_, has_leases_ ? confirm_with_lease_sql : confirm_sql);
-    update->bind_text(1, claim.consumer);
-    update->bind_text(2, claim.business_key);
-    update->bind_blob(3, claim.token->bytes());
+    Sqlite3Statement& update =
+        has_leases_ ? statement(confirm_with_lease_, confirm_with_lease_sql) : statement(confirm_, confirm_sql);
+    update.bind_text(1, claim.consumer);
+    update.bind_text(2, claim.business_key);
+    update.bind_blob(3, claim.token->bytes());
     if (claim.result) {
-      update->bind_blob(4, *claim.result);
+      update.bind_blob(4, *claim.result);
     } else {
-      update->bind_null(4);
+      update.bind_null(4);
     }
-    update->run();
+    update.run();
     if (sqlite3_changes(connection()) != 1) return false;
   }
   return true;
@@ -237,18 +245,18 @@ bool Sqlite3Session::confirm(std::span<const ClaimToCommit> claims) {
 CommitStatus Sqlite3Session::commit(std::span<const ClaimToCommit> claims, std::span<const std::string> writes) {
   ::sqlite3* db = native();
   if (db == nullptr || sqlite3_get_autocommit(db) != 0) return CommitStatus::not_ours;
-  const auto undo = statement(roll_back_, roll_back_sql);  // prepare it now: there may be no memory later
-  if (pooled_ ? !guard_is_there(db) : !try_sqlite3_exec(db, "RELEASE " + guard_)) return CommitStatus::not_ours;
+  Sqlite3Statement& undo = statement(roll_back_, roll_back_sql);  // prepare it now: there may be no memory later
+  if (pooled_ ? !guard_is_there(db) : !try_run(release_guard_, "RELEASE " + guard_)) return CommitStatus::not_ours;
   try {
     if (!confirm(claims)) return CommitStatus::not_ours;
     for (const std::string& sql : writes) execute(sql);
     Sqlite3OpenFile::refuse_moved(db);
     hooks_->committing = true;
-    const int result = statement(commit_, commit_sql)->try_run();
+    const int result = statement(commit_, commit_sql).try_run();
     hooks_->committing = false;
     if (result != SQLITE_OK) throw_sqlite3_error(db, result, "COMMIT failed");
   } catch (...) {
-    if (sqlite3_get_autocommit(db) == 0) undo->try_run();
+    if (sqlite3_get_autocommit(db) == 0) undo.try_run();
     throw;
   }
   restore();
@@ -269,7 +277,7 @@ RollbackStatus Sqlite3Session::roll_back() noexcept {
   ::sqlite3* db = native();
   if (!intact()) return RollbackStatus::failed;
   const bool open = sqlite3_get_autocommit(db) == 0;
-  const bool ours = open && (pooled_ ? guard_is_there(db) : try_sqlite3_exec(db, "ROLLBACK TO " + guard_));
+  const bool ours = open && (pooled_ ? guard_is_there(db) : try_run(return_to_guard_, "ROLLBACK TO " + guard_));
   refused_commit_ = hooks_->refused;
   *hooks_ = {};
   left_open_ = open && !try_roll_back();
@@ -278,22 +286,16 @@ RollbackStatus Sqlite3Session::roll_back() noexcept {
   return ours ? RollbackStatus::ours : RollbackStatus::not_ours;
 }
 
-bool Sqlite3Session::try_roll_back() noexcept {
-  try {
-    return statement(roll_back_, roll_back_sql)->try_run() == SQLITE_OK;
-  } catch (...) {  // the statement could not be prepared
-    return false;
-  }
-}
+bool Sqlite3Session::try_roll_back() noexcept { return try_run(roll_back_, roll_back_sql); }
 
 bool Sqlite3Session::verify_guard() {
   ::sqlite3* db = native();
   if (db == nullptr) return false;  // the handler has closed the session
   if (pooled_) return guard_is_there(db);
-  const auto undo = statement(roll_back_, roll_back_sql);  // prepare it now: there may be no memory later
+  Sqlite3Statement& undo = statement(roll_back_, roll_back_sql);  // prepare it now: there may be no memory later
   if (!try_sqlite3_exec(db, "RELEASE " + guard_)) return false;
   if (try_sqlite3_exec(db, "SAVEPOINT " + guard_)) return true;
-  undo->try_run();
+  undo.try_run();
   return false;
 }
 

@@ -8,6 +8,7 @@
 #include <txinbox/native.hpp>
 #include <txinbox/txinbox.hpp>
 
+#include "backend/sqlite3/native.hpp"
 #include "support/capabilities.hpp"
 #include "support/effects.hpp"
 #include "support/native_client.hpp"
@@ -135,6 +136,29 @@ TEST_CASE("a batch, idempotent, a lease and a transaction work on a native conne
     transaction.commit();
   }
   CHECK(scene.db.effects_of("t") == 1);
+}
+
+TEST_CASE("a caller's SQLite connection can be closed after its consumer, also after a lock time-out" *
+          doctest::skip(!on_sqlite3())) {
+  EffectDatabase db;
+  const auto other = db.session();
+  const std::string file = db.url().substr(std::string("sqlite://").size());
+  ::sqlite3* connection = nullptr;
+  REQUIRE(sqlite3_open(file.c_str(), &connection) == SQLITE_OK);
+  {
+    TxConsumer consumer(NativeHandle(connection), "svc", {.retry = {.max_attempts = 1}});
+    const auto consume = [&](const char* key) {
+      return consumer.consume({.business_key = key}, [](NativeHandle, Delivery&) {}).outcome;
+    };
+    CHECK(consume("order1") == Outcome::consumed);
+    CHECK(consume("order1") == Outcome::already_consumed);
+    *other << "begin immediate";
+    CHECK(thrown_by([&] { (void)consume("order2"); }) == "transient");
+    other->rollback();
+    CHECK(sqlite3_close(connection) == SQLITE_BUSY);  // the consumer has statements on it
+    CHECK(consume("order2") == Outcome::consumed);
+  }
+  CHECK(sqlite3_close(connection) == SQLITE_OK);
 }
 
 TEST_CASE("the functions for operators work on a native connection") {

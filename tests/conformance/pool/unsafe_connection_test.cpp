@@ -1,6 +1,7 @@
 // Connections on which messages could be lost or merged are refused. The error names the remedy.
 
 #include <functional>
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -55,6 +56,39 @@ TEST_CASE("a session without strict mode is refused, also if strict mode is swit
   CHECK_THROWS(*sql << "select count(*) from txinbox_consumed_message");  // the service still has its lock
   *sql << "unlock tables";
   *sql << "set sql_mode = 'STRICT_TRANS_TABLES'";
+  CHECK(consumer.consume(order, add_effect).outcome == Outcome::consumed);
+}
+
+TEST_CASE("a session that switches its journal off is refused at the next message, and again after it is on" *
+          doctest::skip(!on_sqlite3())) {
+  EffectDatabase db;
+  const auto sql = db.session();
+  TxConsumer consumer(*sql, "svc");
+  CHECK(consumer.consume({.business_key = "with-journal"}, add_effect).outcome == Outcome::consumed);
+  *sql << "pragma journal_mode = off";
+  check_refused("journal_mode = WAL", [&] { (void)consumer.consume(order, add_effect); });
+  check_refused("journal_mode = WAL", [&] { Transaction transaction(*sql); });
+  check_refused("journal_mode = WAL", [&] { (void)consumer.consume_batch({{order, other}}, add_effect); });
+  CHECK(db.claims() == 1);
+  *sql << "pragma journal_mode = wal";
+  CHECK(consumer.consume(order, add_effect).outcome == Outcome::consumed);
+}
+
+// With a shared cache, a session can read what another one has not committed.
+TEST_CASE("a duplicate is never read from a transaction that is still open" * doctest::skip(!on_sqlite3())) {
+  EffectDatabase db;
+  const auto open = [&] { return db.session("shared_cache=true timeout=0"); };
+  const auto sql = open();
+  const auto writer = open();
+  TxConsumer consumer(*sql, "svc", {.retry = {.max_attempts = 1}});
+  CHECK(consumer.consume(other, add_effect).outcome == Outcome::consumed);
+  for (int i = 0; i < 4; ++i) CHECK(consumer.consume(other, add_effect).outcome == Outcome::already_consumed);
+  *sql << "pragma read_uncommitted = 1";
+  *writer << "begin immediate";
+  *writer << "insert into txinbox_consumed_message (consumer, business_key, state, attempt_token) values "
+             "('svc', 'order123', 'consumed', zeroblob(16))";
+  CHECK_THROWS((void)consumer.consume(order, add_effect));
+  writer->rollback();
   CHECK(consumer.consume(order, add_effect).outcome == Outcome::consumed);
 }
 

@@ -136,16 +136,13 @@ TEST_CASE("a pool detects that a user has reconnected a connection, also before 
   CHECK(connects == 6);
 }
 
-TEST_CASE("a caller's SQLite session can be closed after a lock time-out" * doctest::skip(!on_sqlite3())) {
+TEST_CASE("a handler that reconnects the caller's SQLite session leaves no connection open" *
+          doctest::skip(!on_sqlite3())) {
   EffectDatabase db;
-  const auto other = db.session();
-  *other << "begin immediate";
-  const std::string file = db.url().substr(std::string("sqlite://").size());
-  const auto sql = std::make_unique<soci::session>(soci::sqlite3, "dbname=" + file + " timeout=0");
+  const auto sql = db.session("timeout=0");
   TxConsumer consumer(*sql, "svc", {.retry = {.max_attempts = 1}});
-  CHECK(thrown_by([&] { (void)consumer.consume(order, add_effect); }) == "transient");
-  other->rollback();
   const auto open_files = [&] {
+    const std::string file = db.url().substr(std::string("sqlite://").size());
     int count = 0;
     for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
       std::error_code gone;
@@ -153,9 +150,17 @@ TEST_CASE("a caller's SQLite session can be closed after a lock time-out" * doct
     }
     return count;
   };
+  CHECK(consumer.consume({.business_key = "first"}, add_effect).outcome == Outcome::consumed);
   const int before = open_files();
-  sql->close();
-  CHECK(open_files() < before);
+  CHECK(thrown_by([&] { (void)consumer.consume(order, [](soci::session& s, Delivery&) { s.reconnect(); }); }) ==
+        "transaction_lost");
+  CHECK(consumer.consume(order, add_effect).outcome == Outcome::consumed);
+  CHECK(open_files() == before);
+
+  sql->reconnect();  // between two messages
+  CHECK(consumer.consume({.business_key = "last"}, add_effect).outcome == Outcome::consumed);
+  CHECK(open_files() == before);
+  CHECK(db.effects() == 3);
 }
 
 TEST_CASE("a handler that reconnects while its own statement exists does not keep the file locked" *
