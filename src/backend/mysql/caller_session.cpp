@@ -1,5 +1,6 @@
-// The transaction on a session of the caller, on MariaDB: it begins with one statement, which also finds out whether
-// somebody has changed the settings of the session since they were checked.
+// The transaction on a session of the caller. On MariaDB it begins with one statement, which also finds out whether
+// somebody has changed the settings of the session since they were checked. On MySQL the settings are read before it
+// begins. The statements of a usual message stay prepared.
 
 #include <mysqld_error.h>
 
@@ -17,19 +18,51 @@ namespace backend {
 /// The settings are safe. They are the columns that `unsafe_settings` reads.
 void MysqlSession::remember_settings_of_caller(const MysqlRow& settings) {
   const std::string sql_mode = settings[1].value_or("");
-  changed_settings_ = fmt::format(
-      "NOT (@@in_transaction = 0 AND @@autocommit <=> {} AND @@sql_mode <=> {} AND ({}) <=> {})",
-      settings[0].value_or("NULL"), hex_literal(sql_mode), flavour_.logs_commits(), settings[2].value_or("NULL"));
+  std::string changed =
+      fmt::format("NOT ({}@@autocommit <=> {} AND @@sql_mode <=> {} AND ({}) <=> {})",
+                  flavour_.compound_statements ? "@@in_transaction = 0 AND " : "", settings[0].value_or("NULL"),
+                  hex_literal(sql_mode), flavour_.logs_commits(), settings[2].value_or("NULL"));
+  if (changed != changed_settings_) {  // the texts of these statements contain it
+    opening_.close();
+    existing_.close();
+    settings_.close();
+  }
+  changed_settings_ = std::move(changed);
   // In the mode ORACLE, a compound statement has another syntax. Without this flag of the client, it returns no rows.
   takes_compounds_ =
       sql_mode.find("ORACLE") == std::string::npos && (native()->client_flag & CLIENT_MULTI_RESULTS) != 0;
 }
 
 /// False also if the client library knows of another autocommit: then the caller has changed it, or has reconnected.
-bool MysqlSession::will_check_settings() noexcept {
+bool MysqlSession::may_know_settings() const noexcept {
   const MYSQL* db = native();
-  return !pooled_ && in_one_statement() && db != nullptr &&
+  return !pooled_ && (in_one_statement() || calls_procedures()) && db != nullptr &&
          ((db->server_status & SERVER_STATUS_AUTOCOMMIT) != 0) == autocommit_;
+}
+
+bool MysqlSession::will_check_settings() noexcept {
+  checks_at_begin_ = may_know_settings();
+  return checks_at_begin_;
+}
+
+/// Asks the server with a prepared statement whether the settings are those of the last check.
+bool MysqlSession::has_known_settings() {
+  MYSQL* db = connection();
+  if (changed_settings_.empty() || reconnects(db)) return false;
+  if (!settings_.prepared_on(db) && !settings_.try_prepare(db, "SELECT " + changed_settings_)) return false;
+  if (settings_.try_run() != 0) {
+    settings_.close();
+    return false;
+  }
+  const auto row = settings_.take_reply().row;
+  return row && row->front() == "0";
+}
+
+void MysqlSession::check_settings_of_caller() {
+  open_sent_ = false;
+  if (!has_known_settings()) throw_on_errors(unsafe_settings());
+  checks_at_begin_ = false;
+  refuse_open_transaction(*this);
 }
 
 /// Whether the error says that a caller's session takes no compound statements any more. Then none of their statements
@@ -53,23 +86,35 @@ void MysqlSession::find_cluster() {
   knows_cluster_ = true;
 }
 
-/// Begins a transaction with one compound statement. With `row`, its last statement inserts this claim. Returns the
-/// number of the error, or 0. Returns none, and has begun nothing, if the session takes no compound statements.
+/// Returns a compound statement that begins a transaction. If settings have changed, it only returns one column.
+std::string MysqlSession::begin_sql_of_caller(const std::string& declarations, const std::string& statements) const {
+  return compound(fmt::format("{}IF {} THEN SELECT 1; ELSE {}SAVEPOINT {}; {}END IF", declarations, changed_settings_,
+                              autocommit_ ? "SET autocommit = 0; " : "", guard_,
+                              statements.empty() ? "" : statements + "; "));
+}
+
+/// Prepares the statements of a usual message, if they are not prepared. Returns false if the server refuses this, for
+/// example because it keeps too many statements.
+bool MysqlSession::prepare_statements_of_caller() {
+  MYSQL* db = connection();
+  if (opening_.prepared_on(db) && closing_.prepared_on(db)) return true;
+  return opening_.try_prepare(db, begin_sql_of_caller(on_duplicate(any_key), any_claim_sql())) &&
+         closing_.try_prepare(db, any_closing_sql());
+}
+
+/// Begins a transaction with one compound statement, which `run` runs: it returns the number of the error, or 0.
+/// Returns this number. Returns none, and has begun nothing, if the session takes no compound statements.
 ///
 /// Errors: `Error` unsafe_connection and transaction_open; nothing was begun then.
-std::optional<unsigned> MysqlSession::try_begin_of_caller(const ClaimRequest* row, const std::string& statements,
+std::optional<unsigned> MysqlSession::try_begin_of_caller(const std::function<unsigned(MysqlReply&)>& run,
                                                           MysqlReply& reply) {
   MYSQL* db = connection();
   constexpr int tries = 5;  // usually the second one succeeds; a proxy could give each one another server
   for (int i = 0; i < tries && in_one_statement(); ++i) {
     open_sent_ = false;
     if (reconnects(db)) throw_on_errors(unsafe_settings());
-    const std::string sql = compound(fmt::format(
-        "{}IF {} THEN SELECT 1; ELSE {}SAVEPOINT {}; {}END IF",
-        row != nullptr ? on_duplicate(key_condition(row->consumer, row->business_key)) : "", changed_settings_,
-        autocommit_ ? "SET autocommit = 0; " : "", guard_, statements.empty() ? "" : statements + "; "));
-    open_sent_ = true;
-    const unsigned error = try_query(db, sql, reply);
+    reply = {};
+    const unsigned error = run(reply);
     const bool is_refused = error == ER_PARSE_ERROR;
     const bool is_changed = reply.rows.size() == 1 && reply.rows[0].size() == 1;
     if (!is_changed && !is_refused) return error;
@@ -82,17 +127,39 @@ std::optional<unsigned> MysqlSession::try_begin_of_caller(const ClaimRequest* ro
   return std::nullopt;
 }
 
-/// Does the same without a claim. Returns false if it has begun nothing.
+/// Begins a transaction without a claim. Returns false if it has begun nothing.
 bool MysqlSession::begin_of_caller(const std::string& statements, MysqlReply& reply) {
-  const auto error = try_begin_of_caller(nullptr, statements, reply);
+  const auto run = [&](MysqlReply& to) {
+    open_sent_ = true;
+    return try_query(connection(), begin_sql_of_caller("", statements), to);
+  };
+  const auto error = try_begin_of_caller(run, reply);
   if (error.value_or(0) != 0) throw_mysql_error(connection());
   return error.has_value();
 }
 
+/// Begins a transaction and inserts the claim. Returns the number of the error, or 0.
+unsigned MysqlSession::run_opening_of_caller(const ClaimRequest& row, MysqlReply& reply) {
+  const bool is_prepared = row.waits && prepare_statements_of_caller();
+  open_sent_ = true;
+  if (is_prepared) {
+    const unsigned error = opening_.try_run(opening_values(row));
+    if (error == 0) {
+      MysqlStatement::Reply one = opening_.take_reply();
+      reply.has_rows = one.has_rows;
+      if (one.row) reply.rows.push_back(std::move(*one.row));
+    }
+    if (error != ER_UNKNOWN_STMT_HANDLER) return error;
+    opening_.close();  // the service has reset its connection
+  }
+  const std::string claim = row.waits ? claim_sql(row) : std::string(no_lock_wait) + claim_sql(row);
+  return try_query(connection(),
+                   begin_sql_of_caller(on_duplicate(key_condition(row.consumer, row.business_key)), claim), reply);
+}
+
 ClaimReply MysqlSession::open_and_claim_of_caller(const ClaimRequest& row) {
   MysqlReply reply;
-  const auto error =
-      try_begin_of_caller(&row, row.waits ? claim_sql(row) : std::string(no_lock_wait) + claim_sql(row), reply);
+  const auto error = try_begin_of_caller([&](MysqlReply& to) { return run_opening_of_caller(row, to); }, reply);
   if (!error) return Session::open_and_claim(row);
   if (!row.waits && error == ER_LOCK_WAIT_TIMEOUT) return {ClaimStatus::locked};
   if (*error != 0) throw_mysql_error(connection());

@@ -88,20 +88,14 @@ unsigned MysqlSession::try_claim(const ClaimRequest& row) {
 ClaimReply MysqlSession::open_and_claim(const ClaimRequest& row) {
   tracker_.begin_transaction();
   if (calls_procedures() && row.waits) {
+    if (checks_at_begin_) check_settings_of_caller();
     if (auto reply = call_begin_and_claim(row)) return std::move(*reply);
   }
   if (!in_one_statement()) return Session::open_and_claim(row);
   if (!pooled_) return open_and_claim_of_caller(row);
-  const std::array values = {row.consumer,
-                             row.business_key,
-                             row.consumer,
-                             row.business_key,
-                             value_or_null(row.message_id),
-                             value_or_null(row.content_hash),
-                             row.token->bytes()};
   MysqlStatement& opening = row.waits ? opening_ : opening_without_wait_;
   if (!opening.prepared()) opening.prepare(connection(), opening_sql(no_lock_wait));
-  if (const unsigned error = opening.try_run(values); error != 0) {
+  if (const unsigned error = opening.try_run(opening_values(row)); error != 0) {
     if (!row.waits && error == ER_LOCK_WAIT_TIMEOUT) return {ClaimStatus::locked};
     opening.throw_error();
   }
@@ -116,9 +110,9 @@ ClaimReply MysqlSession::claim_reply(MysqlStatement::Reply reply) {
   return {ClaimStatus::exists, existing_row(*reply.row), true};
 }
 
-// On a caller's session a read can open a transaction (if autocommit is off) or a snapshot (at some isolation levels).
 std::optional<ClaimedRow> MysqlSession::find_committed(const ClaimRequest& row) {
-  if (!pooled_ || !reads_committed_) return std::nullopt;
+  if (!pooled_) return find_committed_of_caller(row);
+  if (!reads_committed_) return std::nullopt;
   std::optional<MysqlRow> found;
   if (existing_.prepared()) {
     if (existing_.try_run(std::array{row.consumer, row.business_key}) != 0) existing_.throw_error();
@@ -127,6 +121,28 @@ std::optional<ClaimedRow> MysqlSession::find_committed(const ClaimRequest& row) 
     found = query_row(connection(), existing_sql(key_condition(row.consumer, row.business_key)));
   }
   if (!found) return std::nullopt;
+  return existing_row(*found);
+}
+
+/// At some isolation levels, a plain read of a caller's session sees rows that are not committed. So this read locks
+/// the row. With autocommit off, it would begin a transaction.
+std::optional<ClaimedRow> MysqlSession::find_committed_of_caller(const ClaimRequest& row) {
+  if (!row.waits || !autocommit_ || !may_know_settings()) return std::nullopt;
+  MYSQL* db = connection();
+  open_sent_ = false;
+  if (!existing_.prepared_on(db) &&
+      !existing_.try_prepare(db, fmt::format("SELECT {}, {} FROM {} WHERE {} {}", existing_columns, changed_settings_,
+                                             table_, any_key, flavour_.lock_existing))) {
+    return std::nullopt;
+  }
+  const unsigned error = existing_.try_run(std::array{row.consumer, row.business_key});
+  if (error == ER_UNKNOWN_STMT_HANDLER) {  // the service has reset its connection
+    existing_.close();
+    return std::nullopt;
+  }
+  if (error != 0) existing_.throw_error();
+  auto found = existing_.take_reply().row;
+  if (!found || found->back() != "0" || in_transaction()) return std::nullopt;
   return existing_row(*found);
 }
 

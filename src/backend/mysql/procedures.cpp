@@ -28,19 +28,31 @@ void MysqlSession::prepare_procedures(const std::string& schema) {
     opening_.prepare(db, call("txinbox_begin_and_claim", "?, ?, ?, ?, ?"));
     closing_.prepare(db, call("txinbox_confirm_and_commit", "?, ?, ?, ?"));
   } catch (const DatabaseError& error) {
-    if (!is_missing(mysql_number(error))) throw;
+    if (pooled_ && !is_missing(mysql_number(error))) throw;  // the service can have too many statements prepared
     flavour_.procedures = false;
     return;
   }
-  existing_.prepare(db, existing_sql("consumer = ? AND business_key = ?"));
+  if (pooled_) existing_.prepare(db, existing_sql(any_key));
   guard_ = "txinbox_message";  // the name of the savepoint in the procedures
 }
 
+/// Whether the calls are prepared. The service can have reset its connection, which loses them.
+bool MysqlSession::keeps_procedures() {
+  MYSQL* db = connection();
+  return pooled_ || (opening_.keep_prepared_on(db) && closing_.keep_prepared_on(db));
+}
+
 std::optional<ClaimReply> MysqlSession::call_begin_and_claim(const ClaimRequest& row) {
+  if (!keeps_procedures()) return std::nullopt;
+  open_sent_ = true;
   const unsigned error = opening_.try_run(std::array{row.consumer, row.business_key, value_or_null(row.message_id),
                                                      value_or_null(row.content_hash), row.token->bytes()});
   if (is_missing(error)) {
     flavour_.procedures = false;
+    return std::nullopt;
+  }
+  if (error == ER_UNKNOWN_STMT_HANDLER && !pooled_) {
+    opening_.close();
     return std::nullopt;
   }
   if (error != 0) opening_.throw_error();
@@ -51,13 +63,15 @@ std::optional<ClaimReply> MysqlSession::call_begin_and_claim(const ClaimRequest&
 /// missing.
 std::optional<CommitStatus> MysqlSession::call_confirm_and_commit(MYSQL* db, const ClaimToCommit& claim) {
   if (drain(db) != 0) throw_mysql_error(db);
+  if (!closing_.prepared_on(db)) return std::nullopt;
   commit_sent_ = true;
   const unsigned error = run_closing(claim);
-  if (is_missing(error)) {
+  if (is_missing(error) || (error == ER_UNKNOWN_STMT_HANDLER && !pooled_)) {
     commit_sent_ = false;
     return std::nullopt;
   }
   if (error != 0) closing_.throw_error();
+  if (!pooled_) return CommitStatus::committed;
   // Without the tracker, the client does not know whether a handler has changed settings.
   if (!(tracker_.active() ? restore_after_compound(db) : restore(db))) thread_id_ = 0;
   return CommitStatus::committed;

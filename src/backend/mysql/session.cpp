@@ -52,6 +52,9 @@ MysqlSession::MysqlSession(ConnectionPtr owner, Ownership ownership)
 MysqlSession::~MysqlSession() {
   MYSQL* db = native();
   if (pooled_) give_up_unread_result();
+  if (!pooled_) {
+    for (MysqlStatement* each : {&opening_, &closing_, &existing_, &settings_}) each->close_if_idle();
+  }
   if (tracker_.active() && db != nullptr) tracker_.end(db);
 }
 
@@ -179,7 +182,7 @@ void MysqlSession::use_schema(const std::string& schema) {
   table_ = dialect_->table(consumed_message_table);
   if (pooled_ && in_one_statement()) {
     prepare_statements();
-  } else if (calls_procedures()) {
+  } else if (flavour_.procedures && (pooled_ || takes_compounds_)) {
     prepare_procedures(schema);
   }
 }
@@ -193,6 +196,7 @@ std::vector<Problem> MysqlSession::unsafe_settings() {
   };
   const MysqlRow row =
       query_row(db, fmt::format("SELECT @@autocommit, @@sql_mode, {}", flavour_.logs_commits())).value();
+  checks_at_begin_ = false;
   autocommit_ = row[0] == "1";
   shows_commits_early_ = row[2] != "1";
   if (!is_strict(row[1].value_or(""))) {

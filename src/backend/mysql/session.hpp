@@ -1,5 +1,7 @@
 #pragma once
 
+#include <array>
+#include <functional>
 #include <map>
 #include <span>
 #include <string>
@@ -19,8 +21,8 @@ namespace backend {
 ///
 /// The guard is a savepoint. Autocommit is off while the savepoint exists. Otherwise, after a handler has ignored a
 /// deadlock, each of its further statements would commit. On a server with compound statements (MariaDB), one of them
-/// opens the transaction, and one closes it; a pool's connection keeps both prepared. In a pool on MySQL, two
-/// procedures do the same. Other servers, a caller's session on MySQL and a batch on MySQL use single statements.
+/// opens the transaction, and one closes it. On MySQL, two procedures do the same. The session keeps these statements
+/// prepared. Other servers, a batch on MySQL, and a caller's session on MySQL without autocommit use single statements.
 ///
 /// session.cpp handles the settings. claim.cpp, transaction.cpp, savepoints.cpp, procedures.cpp and caller_session.cpp
 /// handle the guarded transaction. purge.cpp removes old rows.
@@ -89,18 +91,28 @@ class MysqlSession final : public Session {
   void remember_role(std::span<const std::optional<std::string>> found);
   bool in_one_statement() const noexcept { return flavour_.compound_statements && (pooled_ || takes_compounds_); }
   bool opens_with_rows() const noexcept { return in_one_statement() && !flavour_.cluster; }
-  bool calls_procedures() const noexcept { return pooled_ && flavour_.procedures; }
+  bool calls_procedures() const noexcept {
+    return flavour_.procedures && (pooled_ || (autocommit_ && takes_compounds_));  // they switch autocommit on
+  }
   void prepare_statements();
   void prepare_procedures(const std::string& schema);
+  bool keeps_procedures();
   std::optional<ClaimReply> call_begin_and_claim(const ClaimRequest&);
   std::optional<CommitStatus> call_confirm_and_commit(MYSQL*, const ClaimToCommit&);
   static ClaimReply claim_reply(MysqlStatement::Reply);
   std::string on_duplicate(const std::string& key) const;
   void remember_settings_of_caller(const MysqlRow& settings);
+  bool may_know_settings() const noexcept;
+  bool has_known_settings();
+  void check_settings_of_caller();
   void find_cluster();
+  std::optional<ClaimedRow> find_committed_of_caller(const ClaimRequest&);
   ClaimReply open_and_claim_of_caller(const ClaimRequest&);
   bool refuses_compounds(unsigned error) noexcept;
-  std::optional<unsigned> try_begin_of_caller(const ClaimRequest* row, const std::string& statements, MysqlReply&);
+  std::string begin_sql_of_caller(const std::string& declarations, const std::string& statements) const;
+  bool prepare_statements_of_caller();
+  unsigned run_opening_of_caller(const ClaimRequest&, MysqlReply&);
+  std::optional<unsigned> try_begin_of_caller(const std::function<unsigned(MysqlReply&)>& run, MysqlReply&);
   bool begin_of_caller(const std::string& statements, MysqlReply&);
   std::optional<bool> run_together_on_savepoint(const std::string& statements);
   std::string closing_sql(const std::string& statements) const;
@@ -118,6 +130,10 @@ class MysqlSession final : public Session {
   /// MariaDB: it precedes a statement that must not wait for a lock.
   static constexpr std::string_view no_lock_wait = "SET STATEMENT innodb_lock_wait_timeout = 0 FOR ";
   std::string opening_sql(std::string_view before_insert) const;
+  static constexpr auto any_key = "consumer = ? AND business_key = ?";
+  std::string any_claim_sql() const;
+  std::string any_closing_sql() const;
+  static std::array<std::string_view, 7> opening_values(const ClaimRequest&);
   unsigned try_claim(const ClaimRequest&);
   static std::string_view value_or_null(std::string_view bytes) { return bytes.empty() ? std::string_view() : bytes; }
   std::vector<Confirmation> confirmations(std::span<const ClaimToCommit>) const;
@@ -142,7 +158,8 @@ class MysqlSession final : public Session {
   Flavour flavour_;              ///< The capabilities of the server.
   unsigned long thread_id_ = 0;  ///< Pool: the id of the configured connection. 0: the session must not be used again.
   bool commit_sent_ = false;
-  bool takes_compounds_ = false;  ///< A caller's session: compound statements work with its settings.
+  bool takes_compounds_ = false;  ///< A caller's session: compound statements and procedures work with its settings.
+  bool checks_at_begin_ = false;  ///< A caller's session: the settings were not checked before the transaction.
   bool open_sent_ = false;        ///< A caller's session: a statement of ours may have begun a transaction.
   bool knows_cluster_ = false;    ///< `Flavour::cluster` was found out.
   std::string changed_settings_;  ///< A caller's session: the condition that its settings differ from the last check.
@@ -155,8 +172,10 @@ class MysqlSession final : public Session {
   std::string end_guard_;     ///< Pool: the end of a compound statement. It sets autocommit and compares the settings.
   std::string restore_role_;  ///< Empty if the user has no roles.
   std::string database_;      ///< Pool: the name of the session's default database.
-  MysqlStatement opening_, closing_, existing_;  ///< Only for a pool, with compound statements or procedures.
-  MysqlStatement opening_without_wait_;          ///< It is prepared at its first use.
+  MysqlStatement opening_, closing_;     ///< With compound statements or procedures.
+  MysqlStatement existing_;              ///< Only for a pool.
+  MysqlStatement settings_;              ///< Only for a caller's session: whether its settings have changed.
+  MysqlStatement opening_without_wait_;  ///< It is prepared at its first use.
   std::map<const KeptStatement*, MysqlStatement> kept_;
 };
 

@@ -55,7 +55,7 @@ std::optional<MysqlRow> fetch(MYSQL_STMT* statement) {
 void MysqlStatement::prepare(MYSQL* connection, std::string_view sql) {
   connection_ = connection;
   sql_ = sql;
-  if (try_prepare() == 0) return;
+  if (prepare_again() == 0) return;
   if (statement_ == nullptr) throw_mysql_error(connection);
   const unsigned code = mysql_stmt_errno(statement_);
   const std::string text = mysql_stmt_error(statement_);
@@ -63,7 +63,16 @@ void MysqlStatement::prepare(MYSQL* connection, std::string_view sql) {
   throw_mysql_error(connection, code, text);
 }
 
-unsigned MysqlStatement::try_prepare() noexcept {
+/// Returns false if the statement cannot be prepared.
+bool MysqlStatement::try_prepare(MYSQL* connection, std::string_view sql) {
+  connection_ = connection;
+  sql_ = sql;
+  if (prepare_again() == 0) return true;
+  close();
+  return false;
+}
+
+unsigned MysqlStatement::prepare_again() noexcept {
   close();
   statement_ = mysql_stmt_init(connection_);
   if (statement_ == nullptr) return mysql_errno(connection_);
@@ -81,7 +90,7 @@ void MysqlStatement::close() noexcept {
 
 unsigned MysqlStatement::try_run(std::span<const std::string_view> values) noexcept {
   if (failed_behind_rows_) {
-    if (const unsigned error = try_prepare()) return error;
+    if (const unsigned error = prepare_again()) return error;
   }
   std::array<MYSQL_BIND, max_values> binds{};
   for (std::size_t i = 0; i < values.size(); ++i) {

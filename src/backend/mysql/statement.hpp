@@ -24,8 +24,28 @@ class MysqlStatement {
   MysqlStatement& operator=(const MysqlStatement&) = delete;
 
   bool prepared() const noexcept { return statement_ != nullptr; }
+
+  /// Whether the statement is prepared on this connection, as far as the client library knows.
+  bool prepared_on(const MYSQL* connection) const noexcept {
+    return statement_ != nullptr && statement_->mysql == connection;
+  }
   void prepare(MYSQL* connection, std::string_view sql);
+  bool try_prepare(MYSQL* connection, std::string_view sql);
+
+  /// Prepares the statement again if the connection has lost it. Returns false if this is not possible.
+  bool keep_prepared_on(MYSQL* connection) {
+    return prepared_on(connection) || try_prepare(connection, std::string(sql_));
+  }
   void close() noexcept;
+
+  /// Closes the statement, unless its connection has a result that is not read yet: closing would discard the rest of
+  /// the result. The connection then keeps the statement to its end.
+  void close_if_idle() noexcept {
+    const bool idle =
+        statement_ == nullptr || statement_->mysql == nullptr || statement_->mysql->status == MYSQL_STATUS_READY;
+    if (!idle) statement_ = nullptr;
+    close();
+  }
 
   /// Runs the statement. The values are sent as bytes without a character set. A null pointer is NULL. Returns the
   /// number of the error, or 0. After a success, call `take_reply`.
@@ -43,7 +63,7 @@ class MysqlStatement {
   [[noreturn]] void throw_error() const;
 
  private:
-  unsigned try_prepare() noexcept;
+  unsigned prepare_again() noexcept;
 
   MYSQL* connection_ = nullptr;
   std::string sql_;

@@ -53,6 +53,7 @@ void MysqlSession::begin() {
   }
   MysqlReply reply;
   if (in_one_statement() && begin_of_caller("", reply)) return;
+  if (checks_at_begin_) check_settings_of_caller();
   open_sent_ = true;
   if (pooled_ || autocommit_) exec(db, "SET autocommit = 0");
   exec(db, "SAVEPOINT " + guard_);
@@ -60,19 +61,37 @@ void MysqlSession::begin() {
 
 void MysqlSession::prepare_statements() {
   MYSQL* db = connection();
-  existing_.prepare(db, existing_sql("consumer = ? AND business_key = ?"));
+  existing_.prepare(db, existing_sql(any_key));
   opening_.prepare(db, opening_sql(""));
   opening_without_wait_.close();
-  closing_.prepare(db, closing_sql(changing(1, fmt::format("UPDATE {} SET state = 'consumed', result = ? WHERE "
-                                                           "consumer = ? AND business_key = ? AND attempt_token = ?",
-                                                           table_))));
+  closing_.prepare(db, any_closing_sql());
 }
 
 std::string MysqlSession::opening_sql(std::string_view before_insert) const {
-  return compound(
-      fmt::format("{}SET autocommit = 0; SAVEPOINT {}; "
-                  "{}INSERT INTO {} {} VALUES (?, ?, ?, ?, 'torn', ?, UTC_TIMESTAMP(6), NULL)",
-                  on_duplicate("consumer = ? AND business_key = ?"), guard_, before_insert, table_, claim_columns));
+  return compound(fmt::format("{}SET autocommit = 0; SAVEPOINT {}; {}{}", on_duplicate(any_key), guard_, before_insert,
+                              any_claim_sql()));
+}
+
+/// The values of `opening_values` stand for the question marks of `on_duplicate` and of this statement.
+std::string MysqlSession::any_claim_sql() const {
+  return fmt::format("INSERT INTO {} {} VALUES (?, ?, ?, ?, 'torn', ?, UTC_TIMESTAMP(6), NULL)", table_, claim_columns);
+}
+
+std::array<std::string_view, 7> MysqlSession::opening_values(const ClaimRequest& row) {
+  return {row.consumer,
+          row.business_key,
+          row.consumer,
+          row.business_key,
+          value_or_null(row.message_id),
+          value_or_null(row.content_hash),
+          row.token->bytes()};
+}
+
+/// The values of `run_closing` stand for the question marks.
+std::string MysqlSession::any_closing_sql() const {
+  return closing_sql(changing(1, fmt::format("UPDATE {} SET state = 'consumed', result = ? WHERE consumer = ? AND "
+                                             "business_key = ? AND attempt_token = ?",
+                                             table_)));
 }
 
 /// Returns the begin of a compound statement. If a key is a duplicate, the statement returns the existing row and ends
@@ -163,9 +182,13 @@ std::optional<CommitStatus> MysqlSession::commit_in_one_statement(MYSQL* db, std
                                                                   std::span<const std::string> writes) {
   if (drain(db) != 0) throw_mysql_error(db);
   commit_sent_ = true;
-  const bool prepared = pooled_ && is_usual(claims, writes);
-  const unsigned error =
-      prepared ? run_closing(claims[0]) : try_exec(db, closing_sql(closing_statements(claims, writes)));
+  bool prepared = is_usual(claims, writes) && closing_.prepared_on(db);
+  unsigned error = prepared ? run_closing(claims[0]) : 0;
+  if (prepared && !pooled_ && error == ER_UNKNOWN_STMT_HANDLER) {  // the handler has reset the connection
+    closing_.close();
+    prepared = false;
+  }
+  if (!prepared) error = try_exec(db, closing_sql(closing_statements(claims, writes)));
   if (error == ER_SP_DOES_NOT_EXIST) return CommitStatus::not_ours;
   if (refuses_compounds(error)) {
     commit_sent_ = false;

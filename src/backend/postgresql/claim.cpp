@@ -1,5 +1,6 @@
 // Claims on PostgreSQL.
 
+#include <algorithm>
 #include <array>
 #include <unordered_map>
 #include <unordered_set>
@@ -99,9 +100,40 @@ void PostgresqlSession::name_statements() {
   wait_again_ = {guard_ + "_wait_again_" + suffix,
                  "SELECT pg_catalog.set_config('lock_timeout', pg_catalog.current_setting('txinbox.lock_timeout'), "
                  "true)"};
+  if (!pooled_) name_statements_of_caller();
+}
+
+/// Names each statement after its text. So the consumers of one connection share the prepared statements, and a service
+/// that makes many consumers does not fill the server's memory.
+void PostgresqlSession::name_statements_of_caller() {
+  for (Statement* each : {&begin_, &savepoint_, &release_, &commit_, &no_wait_, &wait_again_}) each->name.clear();
+  for (Statement* each : {&claim_, &existing_, &allow_commit_}) {
+    each->name = fmt::format("txinbox_{:016x}", std::hash<std::string>()(each->sql));
+  }
+}
+
+/// If the server refuses, the session goes on without prepared statements.
+void PostgresqlSession::prepare_statements_of_caller() {
+  PGconn* pg = connection();
+  keeps_prepared_ = false;
+  const auto found =
+      try_exec(pg, fmt::format("SELECT name FROM pg_catalog.pg_prepared_statements WHERE name IN ('{}', '{}', '{}')",
+                               claim_.name, existing_.name, allow_commit_.name));
+  if (!succeeded(found.get())) return;
+  std::unordered_set<std::string> names;
+  for (int i = 0; i < PQntuples(found.get()); ++i) names.insert(field(found, i, 0));
+  const auto results = run_pipeline(pg, [&](PostgresqlPipeline& pipeline) {
+    for (const Statement* each : {&claim_, &existing_, &allow_commit_}) {
+      if (!names.contains(each->name)) pipeline.add_preparation(each->name.c_str(), each->sql.c_str());
+    }
+  });
+  prepared_ = keeps_prepared_ =
+      names.size() + results.size() == 3 &&
+      std::ranges::all_of(results, [](const PostgresqlResult& each) { return succeeded(each.get()); });
 }
 
 void PostgresqlSession::prepare_statements() {
+  if (!pooled_) return prepare_statements_of_caller();
   PGconn* pg = connection();
   const std::array<const Statement*, 11> statements = {&begin_,    &savepoint_, &claim_,        &existing_,
                                                        &release_,  &own_role_,  &allow_commit_, &commit_,
@@ -127,7 +159,7 @@ PostgresqlResult PostgresqlSession::open_with(const std::function<void(Postgresq
   PGconn* pg = connection();
   forget_results(pg);
   for (bool again = false;; again = true) {
-    if (pooled_ && !prepared_ && keeps_prepared_) prepare_statements();
+    if (!prepared_ && keeps_prepared_) prepare_statements();
     const bool prepared = prepared_;
     auto results = run([&](PostgresqlPipeline& pipeline) {
       add(pipeline, begin_);
@@ -137,7 +169,8 @@ PostgresqlResult PostgresqlSession::open_with(const std::function<void(Postgresq
       if (!waits) add(pipeline, wait_again_);
     });
     if (prepared && lost_statements(results)) {
-      keeps_prepared_ = !again;  // a pooler that shares its connections loses the statements each time
+      // A pooler that shares its connections loses the statements each time, and so does a service with DISCARD ALL.
+      keeps_prepared_ = pooled_ && !again;
       if (PQtransactionStatus(pg) != PQTRANS_IDLE) exec(pg, "ROLLBACK");
       continue;
     }
@@ -177,7 +210,7 @@ bool PostgresqlSession::take_over(const ClaimRequest& row, const ClaimedRow& see
   return Session::take_over(row, seen);
 }
 
-// A caller's session returns none, because its isolation level is unknown.
+// A statement outside of a transaction sees only committed rows at every isolation level.
 std::optional<ClaimedRow> PostgresqlSession::find_committed(const ClaimRequest& row) {
   if (!prepared_) return std::nullopt;
   const auto found = ask_existing(row, false);

@@ -22,7 +22,8 @@ std::string postgresql_purge_sql(const Dialect&, const PurgeBatch&, int server_v
 ///
 /// The guard is a deferred constraint trigger on the claim. It refuses every commit except that of `commit`. A
 /// savepoint is a second guard, in case the trigger was dropped. Statements that can be sent in one round trip use one
-/// pipeline. A pool's connection keeps the statements of a delivery prepared.
+/// pipeline. A pool's connection keeps the statements of a delivery prepared, and a caller's connection those that the
+/// server would have to plan.
 ///
 /// session.cpp handles the settings. claim.cpp and transaction.cpp handle the guarded transaction. purge.cpp removes
 /// old rows.
@@ -71,14 +72,16 @@ class PostgresqlSession final : public Session {
  private:
   /// A statement that every delivery runs.
   struct Statement {
-    std::string name;  ///< The name of the prepared statement on a pool's connection.
+    std::string name;  ///< The name of the prepared statement. Empty if it is not prepared.
     std::string sql;
   };
 
   PGconn* native() const noexcept { return native_handle<PGconn>(); }
   PGconn* connection();
   void name_statements();
+  void name_statements_of_caller();
   void prepare_statements();
+  void prepare_statements_of_caller();
   void add(PostgresqlPipeline&, const Statement&, std::span<const PostgresqlValue> = {}) const;
   std::string begin_sql() const { return refuses_writes_ ? "BEGIN READ WRITE" : "BEGIN"; }
   void require_begun(const std::vector<PostgresqlResult>&) const;
@@ -106,7 +109,7 @@ class PostgresqlSession final : public Session {
   std::string role_;                     ///< Pool: the remembered role, quoted.
   bool takes_role_ = false;      ///< Pool: each commit takes this role, because a handler has changed it unseen.
   std::string lends_read_only_;  ///< Pool: whether a user's own transactions are read-only: on or off.
-  bool prepared_ = false;        ///< Pool: the statements are prepared on this connection.
+  bool prepared_ = false;        ///< The statements are prepared on this connection.
   bool keeps_prepared_ = true;
   bool may_have_committed_ = false;
   int statement_generation_ = 0;

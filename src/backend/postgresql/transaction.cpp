@@ -31,7 +31,7 @@ std::string uuid_of(const Token& token) {
 
 void PostgresqlSession::add(PostgresqlPipeline& pipeline, const Statement& statement,
                             std::span<const PostgresqlValue> values) const {
-  if (prepared_) {
+  if (prepared_ && !statement.name.empty()) {
     pipeline.add_prepared(statement.name.c_str(), values);
   } else {
     pipeline.add(statement.sql.c_str(), values);

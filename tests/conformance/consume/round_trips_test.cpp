@@ -4,6 +4,7 @@
 #include <functional>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <doctest/doctest.h>
@@ -233,6 +234,36 @@ TEST_CASE("on SQLite a pool's connection prepares each statement once, except th
   consume(consumer, "old");
   CHECK_THROWS(consume(consumer, "bad", throwing));
   CHECK(prepared > 0);  // SQLite calls the function
+  for (const Counted& each : deliveries()) {
+    CAPTURE(each.name);
+    each.before(consumer);
+    prepared = 0;
+    each.one(consumer);
+    CHECK((prepared == 0) == (each.name != "new key whose handler throws"));
+  }
+}
+
+/// The same for a caller's session. It does not count pragmas, which SQLite prepares for each run, nor the savepoint of
+/// one message of a batch.
+int count_kept_preparation(void* count, int action, const char*, const char* name, const char*, const char*) {
+  const bool is_kept = action != SQLITE_PRAGMA && (action != SQLITE_SAVEPOINT || name == nullptr ||
+                                                   std::string_view(name).find("_step") == std::string_view::npos);
+  if (is_kept) ++*static_cast<int*>(count);
+  return SQLITE_OK;
+}
+
+TEST_CASE("on SQLite a session of the caller's also prepares each statement once" * doctest::skip(!on_sqlite3())) {
+  EffectDatabase db;
+  int prepared = 0;
+  const auto sql = db.session();
+  TxConsumer consumer(*sql, "svc");
+  consume(consumer, "old", storing);
+  consume(consumer, "old");
+  CHECK_THROWS(consume(consumer, "bad", throwing));
+  sqlite3_set_authorizer(backend::sqlite3_native(*backend::connection_of(*sql)), count_kept_preparation, &prepared);
+  consume(consumer, "first");  // SQLite prepares everything again after a change of the function
+  consume(consumer, "old");
+  CHECK(prepared > 0);
   for (const Counted& each : deliveries()) {
     CAPTURE(each.name);
     each.before(consumer);

@@ -1,0 +1,194 @@
+// What a consumer keeps prepared on the service's own connection, and what happens if the connection loses it.
+
+#include <mysql.h>
+#include <sys/socket.h>
+
+#include <array>
+#include <optional>
+#include <string>
+
+#include <doctest/doctest.h>
+#include <soci/soci.h>
+#include <txinbox/native.hpp>
+#include <txinbox/txinbox.hpp>
+
+#include "support/capabilities.hpp"
+#include "support/effects.hpp"
+#include "support/outcomes.hpp"
+#include "support/thrown.hpp"
+
+namespace txinbox::test {
+namespace {
+
+/// Consumes a new key, a duplicate, further duplicates, which are read before they are inserted, and a batch.
+void check_consumes(TxConsumer& consumer, const std::string& key) {
+  CHECK(consumer.consume({.business_key = key}, add_effect).outcome == Outcome::consumed);
+  for (int i = 0; i < 5; ++i) {
+    CHECK(consumer.consume({.business_key = key}, add_effect).outcome == Outcome::already_consumed);
+  }
+  CHECK(outcomes(consumer.consume_batch(messages_of({key, key + "-2"}), add_effect)) ==
+        Outcomes{Outcome::already_consumed, Outcome::consumed});
+}
+
+/// The service resets its connection.
+void reset(soci::session& sql) {
+  if (on_postgresql()) {
+    sql << "discard all";
+  } else {
+    REQUIRE(mysql_reset_connection(native_handle(sql).mysql()) == 0);
+  }
+}
+
+/// A proxy resets the connection of the server, and the client library does not know of it.
+void reset_unnoticed(soci::session& sql) {
+  MYSQL* db = native_handle(sql).mysql();
+  REQUIRE(mysql_get_ssl_cipher(db) == nullptr);
+  const int socket = static_cast<int>(mysql_get_socket(db));
+  const std::array<char, 5> reset_connection = {1, 0, 0, 0, 0x1F};
+  REQUIRE(send(socket, reset_connection.data(), reset_connection.size(), 0) == 5);
+  std::array<char, 1024> reply{};
+  REQUIRE(recv(socket, reply.data(), reply.size(), 0) > 4);
+  REQUIRE(reply[4] == 0);  // OK
+}
+
+TEST_CASE("a service may reset its connection between two messages" * doctest::skip(on_sqlite3())) {
+  EffectDatabase db;
+  const auto sql = db.session();
+  TxConsumer consumer(*sql, "svc");
+  check_consumes(consumer, "a");
+  for (const char* key : {"b", "c", "d"}) {
+    reset(*sql);
+    CHECK(consumer.consume({.business_key = "a"}, add_effect).outcome == Outcome::already_consumed);
+    check_consumes(consumer, key);
+    reset(*sql);
+    check_consumes(consumer, std::string(key) + "-new");
+  }
+  CHECK(db.effects() == 14);
+}
+
+TEST_CASE("a proxy may reset the service's connection between two messages" * doctest::skip(!on_mysql())) {
+  EffectDatabase db;
+  const auto sql = db.session();
+  TxConsumer consumer(*sql, "svc");
+  check_consumes(consumer, "a");
+  for (const char* key : {"b", "c", "d"}) {
+    reset_unnoticed(*sql);
+    CHECK(consumer.consume({.business_key = "a"}, add_effect).outcome == Outcome::already_consumed);
+    reset_unnoticed(*sql);
+    check_consumes(consumer, key);
+    reset_unnoticed(*sql);
+    check_consumes(consumer, std::string(key) + "-new");
+  }
+  CHECK(db.effects() == 14);
+}
+
+TEST_CASE("a handler that resets the service's connection is not acknowledged, and its message runs again" *
+          doctest::skip(!on_mysql())) {
+  EffectDatabase db;
+  const auto sql = db.session();
+  TxConsumer consumer(*sql, "svc", {.retry = {.max_attempts = 1}});
+  check_consumes(consumer, "a");
+  for (const auto& lose : {reset, reset_unnoticed}) {
+    const std::string lost = thrown_by([&] {
+      (void)consumer.consume({.business_key = "b"}, [&](soci::session& s, Delivery& d) {
+        add_effect(s, d);
+        lose(s);
+      });
+    });
+    CHECK(lost == "transaction_lost");
+    CHECK(db.claim_of("b") == "none");
+  }
+  check_consumes(consumer, "b");
+  CHECK(db.effects() == 4);
+}
+
+TEST_CASE("a handler on the service's own connection may deallocate all prepared statements" *
+          doctest::skip(!on_postgresql())) {
+  EffectDatabase db;
+  const auto sql = db.session();
+  TxConsumer consumer(*sql, "svc");
+  const Handler deallocating = [](soci::session& s, Delivery& d) {
+    add_effect(s, d);
+    s << "deallocate all";
+  };
+  check_consumes(consumer, "a");
+  CHECK(consumer.consume({.business_key = "b"}, deallocating).outcome == Outcome::consumed);
+  check_consumes(consumer, "c");
+  CHECK(consumer.consume({.business_key = "d"}, deallocating).outcome == Outcome::consumed);
+  CHECK(db.effects() == 6);
+}
+
+TEST_CASE("many consumers on one connection leave no statements behind, or share them" * doctest::skip(on_sqlite3())) {
+  EffectDatabase db;
+  const auto sql = db.session();
+  const auto prepared = [&] {
+    long long count = 0;
+    if (on_postgresql()) {
+      *sql << "select count(*) from pg_prepared_statements where name like 'txinbox_%'", soci::into(count);
+    } else {
+      std::string name;
+      *sql << "show global status like 'Prepared_stmt_count'", soci::into(name), soci::into(count);
+    }
+    return count;
+  };
+  const long long before = prepared();
+  std::optional<long long> during;
+  for (const char* name : {"first", "second", "third"}) {
+    TxConsumer consumer(*sql, name);
+    check_consumes(consumer, name);
+    if (!during) during = prepared();
+    CHECK(prepared() == *during);
+  }
+  CHECK(prepared() == (on_postgresql() ? *during : before));
+  CHECK(*during > before);
+}
+
+TEST_CASE("the end of a consumer leaves a result that the service is reading" * doctest::skip(!on_mysql())) {
+  EffectDatabase db;
+  const auto sql = db.session();
+  MYSQL* connection = native_handle(*sql).mysql();
+  std::optional<TxConsumer> consumer(std::in_place, *sql, "svc");
+  check_consumes(*consumer, "a");
+  REQUIRE(mysql_query(connection, "select 1 union all select 2 union all select 3") == 0);
+  MYSQL_RES* result = mysql_use_result(connection);
+  REQUIRE(mysql_fetch_row(result) != nullptr);
+  consumer.reset();
+  int rows = 1;
+  while (mysql_fetch_row(result) != nullptr) ++rows;
+  mysql_free_result(result);
+  CHECK(rows == 3);
+}
+
+TEST_CASE("settings that change on the service's own connection are seen although its statements stay prepared" *
+          doctest::skip(!on_mysql())) {
+  EffectDatabase db;
+  const auto sql = db.session();
+  TxConsumer consumer(*sql, "svc");
+  check_consumes(consumer, "a");
+  *sql << "set sql_mode = ''";
+  for (const char* key : {"a", "b"}) {  // a duplicate, and a new key
+    CHECK(thrown_by([&] { (void)consumer.consume({.business_key = key}, add_effect); }) == "unsafe_connection");
+  }
+  *sql << "set sql_mode = 'STRICT_ALL_TABLES'";
+  check_consumes(consumer, "b");
+  *sql << "start transaction";
+  for (const char* key : {"a", "c"}) {
+    CHECK(thrown_by([&] { (void)consumer.consume({.business_key = key}, add_effect); }) == "transaction_open");
+  }
+  sql->rollback();
+  *sql << "set session transaction isolation level read uncommitted";
+  const auto other = db.session();
+  *other << "start transaction";
+  *other << "insert into txinbox_consumed_message (consumer, business_key, state, attempt_token, consumed_at) "
+            "values ('svc', 'c', 'consumed', x'00000000000000000000000000000000', utc_timestamp(6))";
+  *sql << "set innodb_lock_wait_timeout = 1";
+  TxConsumer once(*sql, "svc", {.retry = {.max_attempts = 1}});
+  check_consumes(once, "d");
+  for (int i = 0; i < 4; ++i) (void)once.consume({.business_key = "a"}, add_effect);
+  CHECK_THROWS((void)once.consume({.business_key = "c"}, add_effect));  // it waits for the other transaction
+  other->rollback();
+  CHECK(once.consume({.business_key = "c"}, add_effect).outcome == Outcome::consumed);
+}
+
+}  // namespace
+}  // namespace txinbox::test
