@@ -29,6 +29,12 @@ class ClientApi {
   /// Inserts the claims of messages in the fastest way. All messages must be new, and sorted by key.
   virtual void claim_all(std::span<const Message> sorted) = 0;
 
+  /// Takes the lease of a new key, in a transaction of its own.
+  virtual void lease(const std::string& key) = 0;
+
+  /// Completes it, in a transaction of its own.
+  virtual void complete(const std::string& key) = 0;
+
   /// The business work: adds 1 to one row of `bench_account`.
   virtual void update(int row) = 0;
 

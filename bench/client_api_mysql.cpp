@@ -17,6 +17,14 @@ constexpr std::string_view insert_sql =
     "INSERT INTO txinbox_consumed_message (consumer, business_key, state, attempt_token, consumed_at) VALUES ";
 constexpr std::string_view values_sql =
     "('by-hand', ?, 'consumed', x'00000000000000000000000000000000', UTC_TIMESTAMP(6))";
+constexpr std::string_view lease_sql =
+    "INSERT INTO txinbox_consumed_message (consumer, business_key, state, attempt_token, lease_owner, lease_fence, "
+    "lease_expires_at, consumed_at) VALUES ('by-hand', ?, 'consuming', x'00000000000000000000000000000000', 'me', 1, "
+    "UTC_TIMESTAMP(6) + INTERVAL 60 SECOND, UTC_TIMESTAMP(6))";
+constexpr std::string_view complete_sql =
+    "UPDATE txinbox_consumed_message SET state = 'consumed', lease_owner = NULL, lease_expires_at = NULL, "
+    "consumed_at = UTC_TIMESTAMP(6) WHERE consumer = 'by-hand' AND business_key = ? AND state = 'consuming' AND "
+    "attempt_token = x'00000000000000000000000000000000' AND lease_fence = 1";
 constexpr std::string_view outgoing_sql =
     "INSERT INTO txinbox_outbox_message (id, aggregatetype, aggregateid, type, payload, part, created_at) "
     "VALUES (?, ?, ?, ?, ?, 0, UTC_TIMESTAMP(6))";
@@ -42,6 +50,8 @@ class Statement {
     mysql_stmt_bind_param(statement_, binds.data());
     return mysql_stmt_execute(statement_) == 0 ? 0 : mysql_stmt_errno(statement_);
   }
+
+  unsigned long long changed() const { return mysql_stmt_affected_rows(statement_); }
 
   [[noreturn]] void fail() const {
     throw std::runtime_error(std::string("MySQL by hand: ") + mysql_stmt_error(statement_));
@@ -87,6 +97,9 @@ class MysqlApi final : public ClientApi {
     if (insert_all_->run(binds_) != 0) insert_all_->fail();
   }
 
+  void lease(const std::string& key) override { change_one(lease_, lease_sql, key); }
+  void complete(const std::string& key) override { change_one(complete_, complete_sql, key); }
+
   void update(int row) override {
     if (!update_.prepared()) update_.prepare(db_, "UPDATE bench_account SET n = n + 1 WHERE id = ?");
     MYSQL_BIND bind{};
@@ -131,6 +144,13 @@ class MysqlApi final : public ClientApi {
   }
 
  private:
+  void change_one(Statement& statement, std::string_view sql, const std::string& key) {
+    if (!statement.prepared()) statement.prepare(db_, sql);
+    binds_.assign(1, bind_text(key));
+    if (statement.run(binds_) != 0) statement.fail();
+    if (statement.changed() != 1) throw std::runtime_error("a lease was not taken, or is lost");
+  }
+
   void run(std::string_view sql) {
     if (mysql_real_query(db_, sql.data(), static_cast<unsigned long>(sql.size())) != 0) fail();
   }
@@ -139,6 +159,8 @@ class MysqlApi final : public ClientApi {
 
   MYSQL* db_;
   Statement insert_;
+  Statement lease_;
+  Statement complete_;
   Statement update_;
   Statement outgoing_;
   std::unique_ptr<Statement> insert_all_;

@@ -24,6 +24,14 @@ constexpr auto insert_all_sql =
     "INSERT INTO txinbox_consumed_message (consumer, business_key, state, attempt_token) "
     "SELECT 'by-hand', key, 'consumed', '00000000000000000000000000000000' FROM unnest($1::text[]) AS key "
     "ON CONFLICT DO NOTHING";
+constexpr auto lease_sql =
+    "INSERT INTO txinbox_consumed_message (consumer, business_key, state, attempt_token, lease_owner, lease_fence, "
+    "lease_expires_at) VALUES ('by-hand', $1, 'consuming', '00000000000000000000000000000000', 'me', 1, "
+    "clock_timestamp() + interval '60 seconds') ON CONFLICT DO NOTHING";
+constexpr auto complete_sql =
+    "UPDATE txinbox_consumed_message SET state = 'consumed', lease_owner = NULL, lease_expires_at = NULL, "
+    "consumed_at = clock_timestamp() WHERE consumer = 'by-hand' AND business_key = $1 AND state = 'consuming' AND "
+    "attempt_token = '00000000000000000000000000000000' AND lease_fence = 1";
 constexpr auto update_sql = "UPDATE bench_account SET n = n + 1 WHERE id = $1";
 constexpr auto update_all_sql = "UPDATE bench_account SET n = n + 1 WHERE id = ANY ($1::int[])";
 // The payload has no backslashes, so its text form as bytea is the payload itself.
@@ -37,7 +45,7 @@ class PostgresqlApi final : public ClientApi {
 
   ~PostgresqlApi() override {
     if (PQtransactionStatus(db_) != PQTRANS_IDLE && PQtransactionStatus(db_) != PQTRANS_INTRANS) return;
-    for (const std::string* name : {&insert_, &insert_all_, &update_, &update_all_, &outgoing_}) {
+    for (const std::string* name : {&insert_, &insert_all_, &lease_, &complete_, &update_, &update_all_, &outgoing_}) {
       if (!name->empty()) PQclear(PQexec(db_, ("DEALLOCATE " + *name).c_str()));
     }
   }
@@ -58,6 +66,9 @@ class PostgresqlApi final : public ClientApi {
       throw std::runtime_error("a new key was there already");
     }
   }
+
+  void lease(const std::string& key) override { change_one(lease_, lease_sql, key); }
+  void complete(const std::string& key) override { change_one(complete_, complete_sql, key); }
 
   void update(int row) override {
     const std::string id = std::to_string(row);
@@ -86,6 +97,10 @@ class PostgresqlApi final : public ClientApi {
   }
 
  private:
+  void change_one(std::string& name, const char* sql, const std::string& key) {
+    if (run(name, sql, std::array{key.c_str()}) != "1") throw std::runtime_error("a lease was not taken, or is lost");
+  }
+
   /// Runs a prepared statement. Returns how many rows it changed.
   template <std::size_t N>
   std::string run(std::string& name, const char* sql, const std::array<const char*, N>& parameters) {
@@ -116,6 +131,8 @@ class PostgresqlApi final : public ClientApi {
   PGconn* db_;
   std::string insert_;
   std::string insert_all_;
+  std::string lease_;
+  std::string complete_;
   std::string update_;
   std::string update_all_;
   std::string outgoing_;

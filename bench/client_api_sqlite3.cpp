@@ -63,6 +63,9 @@ class Sqlite3Api final : public ClientApi {
     }
   }
 
+  void lease(const std::string& key) override { change_one(lease_, key); }
+  void complete(const std::string& key) override { change_one(complete_, key); }
+
   void update(int row) override {
     sqlite3_bind_int(update_.prepared(db_), 1, row);
     update_.run(db_);
@@ -89,11 +92,25 @@ class Sqlite3Api final : public ClientApi {
   void ping() override {}
 
  private:
+  void change_one(Statement& statement, const std::string& key) {
+    sqlite3_bind_text(statement.prepared(db_), 1, key.data(), static_cast<int>(key.size()), SQLITE_STATIC);
+    statement.run(db_);
+    if (sqlite3_changes(db_) != 1) throw std::runtime_error("a lease was not taken, or is lost");
+  }
+
   sqlite3* db_;
   Statement begin_{"BEGIN IMMEDIATE"};
   Statement insert_{
       "INSERT INTO txinbox_consumed_message (consumer, business_key, state, attempt_token) "
       "VALUES ('by-hand', ?1, 'consumed', zeroblob(16)) ON CONFLICT (consumer, business_key) DO NOTHING"};
+  Statement lease_{
+      "INSERT INTO txinbox_consumed_message (consumer, business_key, state, attempt_token, lease_owner, lease_fence, "
+      "lease_expires_at) VALUES ('by-hand', ?1, 'consuming', zeroblob(16), 'me', 1, "
+      "strftime('%Y-%m-%d %H:%M:%f', 'now', '+60 seconds')) ON CONFLICT (consumer, business_key) DO NOTHING"};
+  Statement complete_{
+      "UPDATE txinbox_consumed_message SET state = 'consumed', lease_owner = NULL, lease_expires_at = NULL, "
+      "consumed_at = strftime('%Y-%m-%d %H:%M:%f', 'now') WHERE consumer = 'by-hand' AND business_key = ?1 AND "
+      "state = 'consuming' AND attempt_token = zeroblob(16) AND lease_fence = 1"};
   Statement update_{"UPDATE bench_account SET n = n + 1 WHERE id = ?1"};
   Statement update_all_{"UPDATE bench_account SET n = n + 1 WHERE id IN (SELECT value FROM json_each(?1))"};
   Statement outgoing_{

@@ -24,6 +24,7 @@ struct Variant {
   std::function<void(std::span<const Message>)> run;
   bool claims = true;      ///< Whether it writes rows into the inbox.
   bool duplicates = true;  ///< Whether it is also measured with the same messages again.
+  bool updates = true;     ///< Whether it does the business work.
 };
 
 /// Calls the function for each variant. Each round begins with another variant, so that no variant always has the

@@ -88,7 +88,7 @@ Json measure_transactions(const Target& target, const TransactionOptions& option
   for (const Variant& each : all) {
     const auto warm = messages(each.name + "-warm", 0, 100);
     once[each.name] = run(each, warm);
-    effects.expect_updates(each.name, 100);
+    effects.expect_updates(each.name, each.updates ? 100 : 0);
     if (each.claims) claims += 100;
   }
   const auto by_hand = once.find("by_hand");
@@ -109,7 +109,7 @@ Json measure_transactions(const Target& target, const TransactionOptions& option
     const auto messages_of = [&](const Variant& v) { return messages(v.name, round * count, count); };
     rotated(all.size(), round, [&](std::size_t i) {
       fresh[all[i].name].push_back(run(all[i], messages_of(all[i])));
-      effects.expect_updates(all[i].name, count);
+      effects.expect_updates(all[i].name, all[i].updates ? count : 0);
       if (all[i].claims) claims += count;
     });
     rotated(options.duplicates ? all.size() : 0, round, [&](std::size_t i) {

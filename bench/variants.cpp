@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 #include <soci/soci.h>
+#include <txinbox/lease_consumer.hpp>
 #include <txinbox/native.hpp>
 #include <txinbox/tx_consumer.hpp>
 
@@ -61,6 +62,19 @@ struct Variants::Impl {
     add("by_hand_batch_100_at_once",
         in_parts(100, [this](std::span<const Message> part) { consume_batch_at_once_by_hand(*api, part); }), true,
         false);
+    add_leases();
+  }
+
+  /// A handler without work, so that only the two transactions of the lease count.
+  void add_leases() {
+    add("by_hand_lease", one_at_a_time([this](const Message& m) {
+          api->lease(m.business_key);
+          api->complete(m.business_key);
+        }));
+    auto consumer = std::make_shared<LeaseConsumer>(pool, "lease");
+    add("lease",
+        one_at_a_time([consumer](const Message& m) { require_acknowledged(consumer->consume(m, [](Lease&) {})); }));
+    for (const std::size_t i : {all.size() - 2, all.size() - 1}) all[i].duplicates = all[i].updates = false;
   }
 
   void add(std::string name, Run run, bool claims = true, bool duplicates = true) {

@@ -65,6 +65,7 @@ def main():
         round_trip=sections.round_trip(run),
         http=sections.http(run),
         http_one_connection=sections.http_one_connection(run),
+        leases=sections.leases(run),
         redis=sections.redis(run),
         kafka=sections.broker(run, "kafka", "by_hand", "by hand"),
         rabbitmq=sections.broker(run, "rabbitmq", "by_hand", "by hand"),

@@ -48,6 +48,17 @@ def transactions(run, kind):
     return "\n\n".join(parts) or ABSENT
 
 
+def leases(run):
+    """The two transactions of a lease, compared with the same two by hand."""
+    rows = []
+    for m in run.find("transactions"):
+        new = m["result"]["new"]
+        if "lease" in new:
+            rows.append([name_of(m), *(digits(median(new[v])) + " µs" for v in ("by_hand_lease", "lease")),
+                         Ratios(new["lease"], new["by_hand_lease"])])
+    return or_absent(rows, ["Lease in a database", "By hand", "`LeaseConsumer`", "ratio"])
+
+
 def in_short(run):
     rows = []
     for m in run.find("transactions", durability="durable"):

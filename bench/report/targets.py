@@ -26,6 +26,7 @@ HTTP_COPIES = "a copy of a request in flight, the longest"
 HTTP_OTHERS = "another request meanwhile, the longest"
 HTTP_REQUEST = "a request with a guard on a connection that stays open, median"
 WEBHOOK = "messages a second to a webhook, one after the other"
+LEASE = "a lease in a database / its two transactions by hand"
 REDIS = "a lease in Redis / two EVALSHA by hand"
 OUTBOX_ADD = "a handler with `Outbox::add` / with the INSERT by hand"
 OUTBOX_DRAIN = "messages a second from a backlog of the outbox"
@@ -97,6 +98,12 @@ def native_instructions(run):
         counts = m["result"]["instructions"]
         yield Target(NATIVE_INSTRUCTIONS, DATABASES[m["database"]], 1.00,
                      round(counts["consume_native"] / counts["consume_session"], 2))
+
+
+def leases(run):
+    for m in run.find("transactions"):
+        if "lease" in m["result"]["new"]:
+            yield Target(LEASE, name_of(m), 1.25, time_ratio(m, "lease", "by_hand_lease"))
 
 
 def http(run):
@@ -301,6 +308,7 @@ def all_targets(run):
         HTTP_OTHERS: http_others(run),
         HTTP_REQUEST: http_request(run),
         WEBHOOK: webhook(run),
+        LEASE: leases(run),
         REDIS: redis(run),
         OUTBOX_ADD: outbox_add(run),
         OUTBOX_DRAIN: outbox_drain(run),

@@ -118,8 +118,8 @@ class Session {
   /// Calls `begin` and `claim`, in one round trip if the protocol allows this. If the key has a row, the call may also
   /// have ended the transaction, which is empty then.
   ///
-  /// After three duplicates in a row, it reads the key before it inserts it: a read is cheaper and takes no lock. If
-  /// the read finds nothing, the insert still decides.
+  /// After three duplicates in a row, it reads the key before it inserts it, because a read is cheaper. If the read
+  /// finds nothing, the insert still decides.
   ClaimReply begin_and_claim(const ClaimRequest& row) {
     if (expects_duplicate()) {
       if (auto existing = find_committed(row)) return {ClaimStatus::exists, std::move(*existing), true};

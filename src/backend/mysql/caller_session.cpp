@@ -22,9 +22,12 @@ void MysqlSession::remember_settings_of_caller(const MysqlRow& settings) {
       fmt::format("NOT ({}@@autocommit <=> {} AND @@sql_mode <=> {} AND ({}) <=> {})",
                   flavour_.compound_statements ? "@@in_transaction = 0 AND " : "", settings[0].value_or("NULL"),
                   hex_literal(sql_mode), flavour_.logs_commits(), settings[2].value_or("NULL"));
-  if (changed != changed_settings_) {  // the texts of these statements contain it
-    opening_.close();
-    existing_.close();
+  if (changed != changed_settings_) {  // the texts of these statements contain it, or depend on autocommit
+    if (flavour_.compound_statements) {
+      opening_.close();
+      closing_.close();
+      existing_.close();
+    }
     settings_.close();
   }
   changed_settings_ = std::move(changed);
@@ -59,10 +62,11 @@ bool MysqlSession::has_known_settings() {
 }
 
 void MysqlSession::check_settings_of_caller() {
+  if (!checks_at_begin_) return;
   open_sent_ = false;
   if (!has_known_settings()) throw_on_errors(unsafe_settings());
-  checks_at_begin_ = false;
   refuse_open_transaction(*this);
+  checks_at_begin_ = false;
 }
 
 /// Whether the error says that a caller's session takes no compound statements any more. Then none of their statements
@@ -94,12 +98,14 @@ std::string MysqlSession::begin_sql_of_caller(const std::string& declarations, c
 }
 
 /// Prepares the statements of a usual message, if they are not prepared. Returns false if the server refuses this, for
-/// example because it keeps too many statements.
+/// example because it keeps too many statements. Then this session does not try again.
 bool MysqlSession::prepare_statements_of_caller() {
   MYSQL* db = connection();
-  if (opening_.prepared_on(db) && closing_.prepared_on(db)) return true;
-  return opening_.try_prepare(db, begin_sql_of_caller(on_duplicate(any_key), any_claim_sql())) &&
-         closing_.try_prepare(db, any_closing_sql());
+  if (!keeps_prepared_) return false;
+  keeps_prepared_ = (opening_.prepared_on(db) ||
+                     opening_.try_prepare(db, begin_sql_of_caller(on_duplicate(any_key), any_claim_sql()))) &&
+                    (closing_.prepared_on(db) || closing_.try_prepare(db, any_closing_sql()));
+  return keeps_prepared_;
 }
 
 /// Begins a transaction with one compound statement, which `run` runs: it returns the number of the error, or 0.

@@ -87,8 +87,8 @@ unsigned MysqlSession::try_claim(const ClaimRequest& row) {
 
 ClaimReply MysqlSession::open_and_claim(const ClaimRequest& row) {
   tracker_.begin_transaction();
+  if (!flavour_.compound_statements) check_settings_of_caller();
   if (calls_procedures() && row.waits) {
-    if (checks_at_begin_) check_settings_of_caller();
     if (auto reply = call_begin_and_claim(row)) return std::move(*reply);
   }
   if (!in_one_statement()) return Session::open_and_claim(row);
@@ -125,25 +125,33 @@ std::optional<ClaimedRow> MysqlSession::find_committed(const ClaimRequest& row) 
 }
 
 /// At some isolation levels, a plain read of a caller's session sees rows that are not committed. So this read locks
-/// the row. With autocommit off, it would begin a transaction.
+/// the row. With autocommit off, it would begin a transaction. So it does not run if the settings have changed.
 std::optional<ClaimedRow> MysqlSession::find_committed_of_caller(const ClaimRequest& row) {
-  if (!row.waits || !autocommit_ || !may_know_settings()) return std::nullopt;
-  MYSQL* db = connection();
+  if (!row.waits || !may_know_settings()) return std::nullopt;
   open_sent_ = false;
-  if (!existing_.prepared_on(db) &&
-      !existing_.try_prepare(db, fmt::format("SELECT {}, {} FROM {} WHERE {} {}", existing_columns, changed_settings_,
-                                             table_, any_key, flavour_.lock_existing))) {
-    return std::nullopt;
+  if (!flavour_.compound_statements) check_settings_of_caller();
+  if (!autocommit_ || !keeps_prepared_) return std::nullopt;
+  MYSQL* db = connection();
+  if (!existing_.prepared_on(db)) {
+    keeps_prepared_ = existing_.try_prepare(db, existing_sql_of_caller());
+    if (!keeps_prepared_) return std::nullopt;
   }
   const unsigned error = existing_.try_run(std::array{row.consumer, row.business_key});
-  if (error == ER_UNKNOWN_STMT_HANDLER) {  // the service has reset its connection
+  if (error == ER_UNKNOWN_STMT_HANDLER) {  // a proxy has reset the connection
     existing_.close();
     return std::nullopt;
   }
   if (error != 0) existing_.throw_error();
   auto found = existing_.take_reply().row;
-  if (!found || found->back() != "0" || in_transaction()) return std::nullopt;
+  if (!found || found->size() == 1) return std::nullopt;
   return existing_row(*found);
+}
+
+/// On MariaDB, the statement returns only one column if the settings have changed.
+std::string MysqlSession::existing_sql_of_caller() const {
+  const std::string read = fmt::format("{} {}", existing_sql(any_key), flavour_.lock_existing);
+  if (!flavour_.compound_statements) return read;
+  return compound(fmt::format("IF {} THEN SELECT 1; ELSE {}; END IF", changed_settings_, read));
 }
 
 std::string MysqlSession::existing_sql(const std::string& condition) const {

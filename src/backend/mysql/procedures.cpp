@@ -19,16 +19,17 @@ bool is_missing(unsigned error) { return error == ER_SP_DOES_NOT_EXIST || error 
 
 }  // namespace
 
-void MysqlSession::prepare_procedures(const std::string& schema) {
+void MysqlSession::prepare_procedures() {
   MYSQL* db = connection();
   const auto call = [&](std::string_view procedure, std::string_view values) {
-    return fmt::format("CALL {}.{}({})", quoted_identifier(schema), procedure, values);
+    return fmt::format("CALL {}.{}({})", quoted_identifier(schema_), procedure, values);
   };
   try {
     opening_.prepare(db, call("txinbox_begin_and_claim", "?, ?, ?, ?, ?"));
     closing_.prepare(db, call("txinbox_confirm_and_commit", "?, ?, ?, ?"));
   } catch (const DatabaseError& error) {
-    if (pooled_ && !is_missing(mysql_number(error))) throw;  // the service can have too many statements prepared
+    const unsigned number = mysql_number(error);
+    if (!is_missing(number) && (pooled_ || number != ER_MAX_PREPARED_STMT_COUNT_REACHED)) throw;
     flavour_.procedures = false;
     return;
   }
@@ -36,14 +37,12 @@ void MysqlSession::prepare_procedures(const std::string& schema) {
   guard_ = "txinbox_message";  // the name of the savepoint in the procedures
 }
 
-/// Whether the calls are prepared. The service can have reset its connection, which loses them.
-bool MysqlSession::keeps_procedures() {
-  MYSQL* db = connection();
-  return pooled_ || (opening_.keep_prepared_on(db) && closing_.keep_prepared_on(db));
-}
-
 std::optional<ClaimReply> MysqlSession::call_begin_and_claim(const ClaimRequest& row) {
-  if (!keeps_procedures()) return std::nullopt;
+  MYSQL* db = connection();
+  // A `Transaction` does not come here. So the savepoint of a service's own session has this known name only if the
+  // session belongs to a consumer. The service can have reset its connection, which loses the prepared statements.
+  if (!pooled_ && (!opening_.prepared_on(db) || !closing_.prepared_on(db))) prepare_procedures();
+  if (!flavour_.procedures) return std::nullopt;
   open_sent_ = true;
   const unsigned error = opening_.try_run(std::array{row.consumer, row.business_key, value_or_null(row.message_id),
                                                      value_or_null(row.content_hash), row.token->bytes()});
@@ -66,7 +65,9 @@ std::optional<CommitStatus> MysqlSession::call_confirm_and_commit(MYSQL* db, con
   if (!closing_.prepared_on(db)) return std::nullopt;
   commit_sent_ = true;
   const unsigned error = run_closing(claim);
-  if (is_missing(error) || (error == ER_UNKNOWN_STMT_HANDLER && !pooled_)) {
+  const bool is_lost = error == ER_UNKNOWN_STMT_HANDLER && !pooled_;
+  if (is_lost) closing_.close();
+  if (is_missing(error) || is_lost) {
     commit_sent_ = false;
     return std::nullopt;
   }

@@ -178,12 +178,13 @@ void MysqlSession::remember_role(std::span<const std::optional<std::string>> fou
 }
 
 void MysqlSession::use_schema(const std::string& schema) {
+  schema_ = schema;
   dialect_ = make_mysql_dialect(schema);
   table_ = dialect_->table(consumed_message_table);
   if (pooled_ && in_one_statement()) {
     prepare_statements();
-  } else if (flavour_.procedures && (pooled_ || takes_compounds_)) {
-    prepare_procedures(schema);
+  } else if (pooled_ && flavour_.procedures) {
+    prepare_procedures();
   }
 }
 

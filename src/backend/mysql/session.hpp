@@ -22,7 +22,8 @@ namespace backend {
 /// The guard is a savepoint. Autocommit is off while the savepoint exists. Otherwise, after a handler has ignored a
 /// deadlock, each of its further statements would commit. On a server with compound statements (MariaDB), one of them
 /// opens the transaction, and one closes it. On MySQL, two procedures do the same. The session keeps these statements
-/// prepared. Other servers, a batch on MySQL, and a caller's session on MySQL without autocommit use single statements.
+/// prepared. Single statements are for other servers, and on MySQL for a batch, a claim that does not wait, and a
+/// caller's session without autocommit.
 ///
 /// session.cpp handles the settings. claim.cpp, transaction.cpp, savepoints.cpp, procedures.cpp and caller_session.cpp
 /// handle the guarded transaction. purge.cpp removes old rows.
@@ -95,8 +96,7 @@ class MysqlSession final : public Session {
     return flavour_.procedures && (pooled_ || (autocommit_ && takes_compounds_));  // they switch autocommit on
   }
   void prepare_statements();
-  void prepare_procedures(const std::string& schema);
-  bool keeps_procedures();
+  void prepare_procedures();
   std::optional<ClaimReply> call_begin_and_claim(const ClaimRequest&);
   std::optional<CommitStatus> call_confirm_and_commit(MYSQL*, const ClaimToCommit&);
   static ClaimReply claim_reply(MysqlStatement::Reply);
@@ -123,6 +123,7 @@ class MysqlSession final : public Session {
     return autocommit_ ? "; SET autocommit = 1" : "";
   }
   std::string existing_sql(const std::string& condition) const;
+  std::string existing_sql_of_caller() const;
   static constexpr std::string_view claim_columns =
       "(consumer, business_key, message_id, content_hash, state, attempt_token, consumed_at, lease_expires_at)";
   std::string claim_sql(const ClaimRequest&) const;
@@ -161,12 +162,14 @@ class MysqlSession final : public Session {
   bool takes_compounds_ = false;  ///< A caller's session: compound statements and procedures work with its settings.
   bool checks_at_begin_ = false;  ///< A caller's session: the settings were not checked before the transaction.
   bool open_sent_ = false;        ///< A caller's session: a statement of ours may have begun a transaction.
+  bool keeps_prepared_ = true;    ///< A caller's session: the server takes prepared statements.
   bool knows_cluster_ = false;    ///< `Flavour::cluster` was found out.
   std::string changed_settings_;  ///< A caller's session: the condition that its settings differ from the last check.
   bool reads_committed_ = false;  ///< Pool: a read sees only committed rows, as far as we know the server.
   bool shows_commits_early_ = false;  ///< The server shows commits before they are on the disk.
   bool tracks_schema_ = false;        ///< Pool: the client library knows the default database.
   bool autocommit_ = true;            ///< The value that the session had before, which we restore.
+  std::string schema_;
   std::string table_ = "txinbox_consumed_message";
   std::string restore_ = "SET autocommit = 1";  ///< A single SET statement.
   std::string end_guard_;     ///< Pool: the end of a compound statement. It sets autocommit and compares the settings.

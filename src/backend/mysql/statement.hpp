@@ -12,7 +12,7 @@ TXINBOX_NAMESPACE_BEGIN
 namespace backend {
 
 /// A statement that the server keeps prepared. A compound statement is also possible: the server then does not parse it
-/// again. The statement ends with its connection. After that it may only be destroyed.
+/// again. The statement ends with its connection. After that it may only be prepared again or destroyed.
 ///
 /// If a compound statement fails after it has returned rows, the client library still expects rows from it. So the
 /// statement is prepared again before its next run.
@@ -31,19 +31,12 @@ class MysqlStatement {
   }
   void prepare(MYSQL* connection, std::string_view sql);
   bool try_prepare(MYSQL* connection, std::string_view sql);
-
-  /// Prepares the statement again if the connection has lost it. Returns false if this is not possible.
-  bool keep_prepared_on(MYSQL* connection) {
-    return prepared_on(connection) || try_prepare(connection, std::string(sql_));
-  }
   void close() noexcept;
 
-  /// Closes the statement, unless its connection has a result that is not read yet: closing would discard the rest of
-  /// the result. The connection then keeps the statement to its end.
+  /// Closes the statement, unless its connection has results that are not read yet: closing would discard them. The
+  /// connection then keeps the statement to its end.
   void close_if_idle() noexcept {
-    const bool idle =
-        statement_ == nullptr || statement_->mysql == nullptr || statement_->mysql->status == MYSQL_STATUS_READY;
-    if (!idle) statement_ = nullptr;
+    if (statement_ != nullptr && has_unread_results(statement_->mysql)) statement_ = nullptr;
     close();
   }
 
@@ -63,6 +56,10 @@ class MysqlStatement {
   [[noreturn]] void throw_error() const;
 
  private:
+  static bool has_unread_results(const MYSQL* connection) noexcept {
+    return connection != nullptr &&
+           (connection->status != MYSQL_STATUS_READY || (connection->server_status & SERVER_MORE_RESULTS_EXIST) != 0);
+  }
   unsigned prepare_again() noexcept;
 
   MYSQL* connection_ = nullptr;

@@ -53,7 +53,7 @@ void MysqlSession::begin() {
   }
   MysqlReply reply;
   if (in_one_statement() && begin_of_caller("", reply)) return;
-  if (checks_at_begin_) check_settings_of_caller();
+  check_settings_of_caller();
   open_sent_ = true;
   if (pooled_ || autocommit_) exec(db, "SET autocommit = 0");
   exec(db, "SAVEPOINT " + guard_);
@@ -184,7 +184,7 @@ std::optional<CommitStatus> MysqlSession::commit_in_one_statement(MYSQL* db, std
   commit_sent_ = true;
   bool prepared = is_usual(claims, writes) && closing_.prepared_on(db);
   unsigned error = prepared ? run_closing(claims[0]) : 0;
-  if (prepared && !pooled_ && error == ER_UNKNOWN_STMT_HANDLER) {  // the handler has reset the connection
+  if (prepared && !pooled_ && error == ER_UNKNOWN_STMT_HANDLER) {  // a proxy has reset the connection
     closing_.close();
     prepared = false;
   }

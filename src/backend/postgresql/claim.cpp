@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "backend/database_error.hpp"
 #include "backend/postgresql/array.hpp"
 #include "backend/postgresql/session.hpp"
 #include "base/hex.hpp"
@@ -59,8 +60,8 @@ bool is_locked(const PostgresqlResult& result) { return sqlstate(result.get()) =
 }  // namespace
 
 /// Gives the statements new names. It is called after the table's name has changed, or after the server has lost the
-/// statements: then we do not know which statement an old name means. Texts are sent as bytes, because an earlier
-/// handler of the batch may have changed client_encoding.
+/// statements: then we do not know which statement an old name of a pool's connection means. Texts are sent as bytes,
+/// because an earlier handler of the batch may have changed client_encoding.
 void PostgresqlSession::name_statements() {
   prepared_ = false;
   kept_.clear();
@@ -76,6 +77,16 @@ void PostgresqlSession::name_statements() {
                         "pg_catalog.convert_from($3, 'UTF8'), "
                         "$4, 'consumed', {}) ON CONFLICT (consumer, business_key) DO NOTHING",
                         table_, guarded_token("$5"))};
+  // One guarded row is enough to refuse a commit, and each costs a call of the trigger's function. The setting that
+  // guards a row also guards the rows after it, so it is the last one. $6 is the number of rows.
+  claim_all_ = {
+      guard_ + "_claim_all_" + suffix,
+      fmt::format("INSERT INTO {} (consumer, business_key, message_id, content_hash, state, attempt_token) "
+                  "SELECT $1::text, k, i, h, 'consumed', CASE WHEN n = CAST($6::text AS bigint) THEN {} "
+                  "ELSE CAST($2::text AS uuid) END FROM ROWS FROM (pg_catalog.unnest($3::text[]), "
+                  "pg_catalog.unnest($4::text[]), pg_catalog.unnest($5::bytea[])) WITH ORDINALITY AS u (k, i, "
+                  "h, n) ON CONFLICT (consumer, business_key) DO NOTHING RETURNING business_key",
+                  table_, guarded_token("$2::text"))};
   // A handler can have taken a role that may not read the inbox. `allow_commit` gives the role back.
   own_role_ = {guard_ + "_own_role_" + suffix,
                fmt::format("SELECT pg_catalog.set_config('txinbox.role', pg_catalog.current_setting('role'), true), "
@@ -87,6 +98,7 @@ void PostgresqlSession::name_statements() {
       fmt::format("SELECT {} FROM {} WHERE consumer = pg_catalog.convert_from($2, 'UTF8') AND "
                   "business_key = pg_catalog.convert_from($3, 'UTF8') AND attempt_token = CAST($1 AS uuid)",
                   allowing_column, table_)};
+  allow_all_ = {guard_ + "_allow_all_" + suffix, if_there_sql(allowing_column)};
   existing_ = {guard_ + "_existing_" + suffix,
                fmt::format("SELECT {} FROM {} WHERE consumer = pg_catalog.convert_from($1, 'UTF8') "
                            "AND business_key = pg_catalog.convert_from($2, 'UTF8')",
@@ -107,36 +119,44 @@ void PostgresqlSession::name_statements() {
 /// that makes many consumers does not fill the server's memory.
 void PostgresqlSession::name_statements_of_caller() {
   for (Statement* each : {&begin_, &savepoint_, &release_, &commit_, &no_wait_, &wait_again_}) each->name.clear();
-  for (Statement* each : {&claim_, &existing_, &allow_commit_}) {
+  for (Statement* each : planned_statements()) {
     each->name = fmt::format("txinbox_{:016x}", std::hash<std::string>()(each->sql));
   }
 }
 
-/// If the server refuses, the session goes on without prepared statements.
+/// If the server refuses, the session goes on without prepared statements. So it does behind a pooler, which reports a
+/// process number of its own: PgBouncer closes the connection of a client that prepares a name twice.
 void PostgresqlSession::prepare_statements_of_caller() {
   PGconn* pg = connection();
   keeps_prepared_ = false;
+  std::string names;
+  for (const Statement* each : planned_statements()) {
+    names += fmt::format("{}'{}'", names.empty() ? "" : ", ", each->name);
+  }
   const auto found =
-      try_exec(pg, fmt::format("SELECT name FROM pg_catalog.pg_prepared_statements WHERE name IN ('{}', '{}', '{}')",
-                               claim_.name, existing_.name, allow_commit_.name));
-  if (!succeeded(found.get())) return;
-  std::unordered_set<std::string> names;
-  for (int i = 0; i < PQntuples(found.get()); ++i) names.insert(field(found, i, 0));
+      try_exec(pg, fmt::format("SELECT pg_catalog.pg_backend_pid(), pg_catalog.array_to_string(ARRAY(SELECT name FROM "
+                               "pg_catalog.pg_prepared_statements WHERE name IN ({})), ' ')",
+                               names));
+  if (!succeeded(found.get()) || field(found, 0, 0) != std::to_string(PQbackendPID(pg))) return;
+  const std::string there = field(found, 0, 1);
+  std::size_t missing = 0;
   const auto results = run_pipeline(pg, [&](PostgresqlPipeline& pipeline) {
-    for (const Statement* each : {&claim_, &existing_, &allow_commit_}) {
-      if (!names.contains(each->name)) pipeline.add_preparation(each->name.c_str(), each->sql.c_str());
+    for (const Statement* each : planned_statements()) {
+      if (there.find(each->name) != std::string::npos) continue;
+      pipeline.add_preparation(each->name.c_str(), each->sql.c_str());
+      ++missing;
     }
   });
   prepared_ = keeps_prepared_ =
-      names.size() + results.size() == 3 &&
+      results.size() == missing &&
       std::ranges::all_of(results, [](const PostgresqlResult& each) { return succeeded(each.get()); });
 }
 
 void PostgresqlSession::prepare_statements() {
   if (!pooled_) return prepare_statements_of_caller();
   PGconn* pg = connection();
-  const std::array<const Statement*, 11> statements = {&begin_,    &savepoint_, &claim_,        &existing_,
-                                                       &release_,  &own_role_,  &allow_commit_, &commit_,
+  const std::array<const Statement*, 13> statements = {&begin_,    &savepoint_, &claim_,        &claim_all_, &existing_,
+                                                       &release_,  &own_role_,  &allow_commit_, &allow_all_, &commit_,
                                                        &settings_, &no_wait_,   &wait_again_};
   const auto results = run_pipeline(pg, [&](PostgresqlPipeline& pipeline) {
     for (const Statement* each : statements) pipeline.add_preparation(each->name.c_str(), each->sql.c_str());
@@ -146,10 +166,14 @@ void PostgresqlSession::prepare_statements() {
   prepared_ = true;
 }
 
-/// Runs a pipeline. If the server has lost a prepared statement, gives the statements new names.
+/// Runs a pipeline. If the server has lost a prepared statement, gives the statements new names. A service that runs
+/// DISCARD ALL can do it again, so a caller's session prepares no more statements then.
 std::vector<PostgresqlResult> PostgresqlSession::run(const std::function<void(PostgresqlPipeline&)>& fill) {
   auto results = run_pipeline(connection(), fill);
-  if (prepared_ && lost_statements(results)) name_statements();
+  if (prepared_ && lost_statements(results)) {
+    name_statements();
+    keeps_prepared_ = keeps_prepared_ && pooled_;
+  }
   return results;
 }
 
@@ -169,8 +193,7 @@ PostgresqlResult PostgresqlSession::open_with(const std::function<void(Postgresq
       if (!waits) add(pipeline, wait_again_);
     });
     if (prepared && lost_statements(results)) {
-      // A pooler that shares its connections loses the statements each time, and so does a service with DISCARD ALL.
-      keeps_prepared_ = pooled_ && !again;
+      if (again) keeps_prepared_ = false;  // a pooler that shares its connections loses the statements each time
       if (PQtransactionStatus(pg) != PQTRANS_IDLE) exec(pg, "ROLLBACK");
       continue;
     }
@@ -215,6 +238,10 @@ std::optional<ClaimedRow> PostgresqlSession::find_committed(const ClaimRequest& 
   if (!prepared_) return std::nullopt;
   const auto found = ask_existing(row, false);
   if (lost_statements(found)) return std::nullopt;
+  if (!found.empty() && sqlstate(found[0].get()) == "0A000") {  // the type of a column has changed
+    name_statements();
+    return std::nullopt;
+  }
   return existing_in(found, 1);
 }
 
@@ -245,15 +272,10 @@ std::vector<ClaimReply> PostgresqlSession::begin_and_claim_all(std::span<const C
   const std::string id_array = postgresql_array(PostgresqlElement::text, ids);
   const std::string hash_array = postgresql_array(PostgresqlElement::bytea, hashes);
   const std::string_view consumer = rows[0].consumer;
-  const std::string insert = fmt::format(
-      "INSERT INTO {} (consumer, business_key, message_id, content_hash, state, attempt_token) "
-      "SELECT $1::text, k, i, h, 'consumed', {} FROM ROWS FROM (pg_catalog.unnest($3::text[]), "
-      "pg_catalog.unnest($4::text[]), pg_catalog.unnest($5::bytea[])) AS u (k, i, h) "
-      "ON CONFLICT (consumer, business_key) DO NOTHING RETURNING business_key",
-      table_, guarded_token("$2"));
   const std::string token = uuid_of(*rows[0].token);
+  const std::string count = std::to_string(rows.size());
   const auto claimed = open_with([&](PostgresqlPipeline& pipeline) {
-    pipeline.add(insert.c_str(), std::array<PostgresqlValue, 5>{consumer, token, key_array, id_array, hash_array});
+    add(pipeline, claim_all_, std::array<PostgresqlValue, 6>{consumer, token, key_array, id_array, hash_array, count});
   });
 
   const int inserted = PQntuples(claimed.get());
@@ -266,10 +288,21 @@ std::vector<ClaimReply> PostgresqlSession::begin_and_claim_all(std::span<const C
   const std::string select =
       fmt::format("SELECT {}, business_key FROM {} WHERE consumer = $1 AND business_key = ANY ($2::text[])",
                   existing_columns, table_);
+  // If the row that has the guard is a duplicate, another row gets it, before a handler runs.
+  const bool lacks_guard = inserted > 0 && !ours.contains(std::string(rows.back().business_key));
+  const std::string guard = fmt::format(
+      "UPDATE {} SET attempt_token = {} WHERE consumer = $2::text AND business_key = $3::text AND attempt_token = "
+      "CAST($1::text AS uuid)",
+      table_, guarded_token("$1::text"));
+  const std::string first = inserted > 0 ? field(claimed, 0, 0) : std::string();
   const auto found = run_pipeline(pg, [&](PostgresqlPipeline& pipeline) {
     pipeline.add(select.c_str(), std::array<PostgresqlValue, 2>{consumer, key_array});
+    if (lacks_guard) pipeline.add(guard.c_str(), std::array<PostgresqlValue, 3>{token, consumer, first});
   });
-  require_all(pg, found, 1);
+  require_all(pg, found, lacks_guard ? 2 : 1);
+  if (lacks_guard && !changed_one(found[1])) {
+    throw_database_error(postgresql_name, pg, "55000", "txinbox: a claim that was inserted is not there");
+  }
   std::unordered_map<std::string, int> row_of;
   for (int i = 0; i < PQntuples(found[0].get()); ++i) row_of.emplace(field(found[0], i, existing_column_count), i);
   for (std::size_t i = 0; i < rows.size(); ++i) {

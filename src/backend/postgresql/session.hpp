@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <functional>
 #include <map>
 #include <span>
@@ -82,6 +83,12 @@ class PostgresqlSession final : public Session {
   void name_statements_of_caller();
   void prepare_statements();
   void prepare_statements_of_caller();
+
+  /// The statements that the server plans. A caller's connection keeps only these prepared.
+  std::array<Statement*, 5> planned_statements() noexcept {
+    return {&claim_, &claim_all_, &existing_, &allow_commit_, &allow_all_};
+  }
+  std::string if_there_sql(std::string_view columns) const;
   void add(PostgresqlPipeline&, const Statement&, std::span<const PostgresqlValue> = {}) const;
   std::string begin_sql() const { return refuses_writes_ ? "BEGIN READ WRITE" : "BEGIN"; }
   void require_begun(const std::vector<PostgresqlResult>&) const;
@@ -91,7 +98,7 @@ class PostgresqlSession final : public Session {
   PostgresqlResult run_on_savepoint(const std::string& sql);
   bool runs_on_savepoint(const std::string& sql);
   void allow_commit(PostgresqlPipeline&, std::span<const ClaimToCommit>, bool gives_role_back) const;
-  void add_if_there(PostgresqlPipeline&, std::string_view columns, std::span<const ClaimToCommit>) const;
+  void add_if_there(PostgresqlPipeline&, const Statement&, std::span<const ClaimToCommit>) const;
   PostgresqlResult open_with(const std::function<void(PostgresqlPipeline&)>& add_claim, bool waits = true);
   std::vector<PostgresqlResult> ask_existing(const ClaimRequest&, bool then_roll_back);
   std::optional<ClaimedRow> existing_in(const std::vector<PostgresqlResult>&, std::size_t sent);
@@ -114,8 +121,8 @@ class PostgresqlSession final : public Session {
   bool may_have_committed_ = false;
   int statement_generation_ = 0;
   std::map<const KeptStatement*, std::string> kept_;  ///< Pool: the name of each statement that is prepared.
-  Statement begin_, savepoint_, claim_, existing_, release_, own_role_, allow_commit_, commit_, settings_, no_wait_,
-      wait_again_;
+  Statement begin_, savepoint_, claim_, claim_all_, existing_, release_, own_role_, allow_commit_, allow_all_, commit_,
+      settings_, no_wait_, wait_again_;
 };
 
 /// The column that a statement selects to allow the trigger to commit the claims with the token $1.

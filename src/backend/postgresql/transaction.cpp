@@ -81,7 +81,7 @@ void PostgresqlSession::allow_commit(PostgresqlPipeline& pipeline, std::span<con
     const std::string role =
         "CASE WHEN pg_catalog.current_setting('txinbox.role', true) OPERATOR(pg_catalog.<>) '' THEN "
         "pg_catalog.set_config('role', pg_catalog.current_setting('txinbox.role'), true) END";
-    add_if_there(pipeline, fmt::format("{}, {}", allowing_column, role), claims);
+    add_if_there(pipeline, {{}, if_there_sql(fmt::format("{}, {}", allowing_column, role))}, claims);
     return;
   }
   if (claims.size() == 1) {
@@ -90,11 +90,26 @@ void PostgresqlSession::allow_commit(PostgresqlPipeline& pipeline, std::span<con
         std::array<PostgresqlValue, 3>{token, claims.front().consumer, claims.front().business_key});
     return;
   }
-  add_if_there(pipeline, allowing_column, claims);
+  add_if_there(pipeline, allow_all_, claims);
 }
 
-/// Adds a statement that selects these columns if all claims are there, and otherwise no row. $1 is the token.
-void PostgresqlSession::add_if_there(PostgresqlPipeline& pipeline, std::string_view columns,
+/// Returns a statement that selects these columns if all claims are there, and otherwise no row. $1 is the token, $2
+/// and $3 are the keys, and $4 is their number.
+///
+/// OFFSET 0 makes the server look each key up in the index. Otherwise a plan that was made for a small table reads the
+/// whole table, also when it has grown.
+std::string PostgresqlSession::if_there_sql(std::string_view columns) const {
+  return fmt::format(
+      "SELECT {} WHERE (SELECT pg_catalog.count(*) FROM ROWS "
+      "FROM (pg_catalog.unnest(CAST($2 AS bytea[])), pg_catalog.unnest(CAST($3 AS bytea[]))) AS u (c, k), "
+      "LATERAL (SELECT 1 FROM {} WHERE consumer = pg_catalog.convert_from(u.c, 'UTF8') AND "
+      "business_key = pg_catalog.convert_from(u.k, 'UTF8') AND attempt_token = CAST(CAST($1 AS text) AS uuid) "
+      "OFFSET 0) AS t) = CAST(CAST($4 AS text) AS bigint)",
+      columns, table_);
+}
+
+/// Adds a statement of `if_there_sql`.
+void PostgresqlSession::add_if_there(PostgresqlPipeline& pipeline, const Statement& statement,
                                      std::span<const ClaimToCommit> claims) const {
   std::vector<std::string_view> consumers;
   std::vector<std::string_view> keys;
@@ -105,13 +120,8 @@ void PostgresqlSession::add_if_there(PostgresqlPipeline& pipeline, std::string_v
   const std::string token = uuid_of(*claims.front().token);
   const std::string consumer_array = postgresql_array(PostgresqlElement::bytea, consumers);
   const std::string key_array = postgresql_array(PostgresqlElement::bytea, keys);
-  const std::string sql = fmt::format(
-      "SELECT {} WHERE (SELECT pg_catalog.count(*) FROM ROWS "
-      "FROM (pg_catalog.unnest(CAST($2 AS bytea[])), pg_catalog.unnest(CAST($3 AS bytea[]))) AS u (c, k) JOIN {} AS t "
-      "ON t.consumer = pg_catalog.convert_from(u.c, 'UTF8') AND t.business_key = pg_catalog.convert_from(u.k, 'UTF8') "
-      "WHERE t.attempt_token = CAST(CAST($1 AS text) AS uuid)) = {}",
-      columns, table_, claims.size());
-  pipeline.add(sql.c_str(), std::array<PostgresqlValue, 3>{token, consumer_array, key_array});
+  const std::string count = std::to_string(claims.size());
+  add(pipeline, statement, std::array<PostgresqlValue, 4>{token, consumer_array, key_array, count});
 }
 
 bool PostgresqlSession::confirm(std::span<const ClaimToCommit> claims) {
@@ -122,7 +132,7 @@ bool PostgresqlSession::confirm(std::span<const ClaimToCommit> claims) {
   const bool has_role = takes_role();
   const auto found = run([&](PostgresqlPipeline& pipeline) {
     if (has_role) add(pipeline, own_role_);
-    add_if_there(pipeline, "1", claims);
+    add_if_there(pipeline, {{}, if_there_sql("1")}, claims);
   });
   require_all(connection(), found, has_role ? 2 : 1);
   return PQntuples(found.back().get()) == 1;

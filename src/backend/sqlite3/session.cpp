@@ -172,6 +172,7 @@ void Sqlite3Session::configure(const PoolOptions& options) {
 }
 
 void Sqlite3Session::remember_settings() {
+  begin_.prepare(configured_, sqlite3_begin);  // SQLite compiles it for the databases that are attached
   int enabled = 0;
   sqlite3_db_config(configured_, SQLITE_DBCONFIG_ENABLE_FKEY, -1, &enabled);
   foreign_keys_ = enabled != 0;
@@ -240,14 +241,14 @@ bool Sqlite3Session::intact() noexcept {
 }
 
 /// Closes a connection that the handler wanted to close. SOCI could not close it, because our statements were prepared
-/// on it. SQLite closes it at the latest with the last statement of the handler.
+/// on it. They are finalized last: with the last statement on it, SQLite frees a connection that another consumer has
+/// closed in the same way.
 void Sqlite3Session::abandon_connection() noexcept {
-  if (begin_.prepared()) {
-    release_statements();
-    if (pooled_) remove_hooks();
-    try_sqlite3_exec(configured_, "ROLLBACK");  // releases the locks even if the handler has statements on it
-    sqlite3_close_v2(configured_);
-  }
+  if (pooled_ && !begin_.prepared()) return;  // it was closed before
+  if (pooled_) remove_hooks();
+  try_sqlite3_exec(configured_, "ROLLBACK");  // releases the locks even if the handler has statements on it
+  sqlite3_close_v2(configured_);
+  release_statements();
   if (!pooled_) configured_ = nullptr;
 }
 

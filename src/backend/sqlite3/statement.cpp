@@ -73,7 +73,7 @@ void Sqlite3Statement::bind_blob_or_null(int position, std::string_view bytes) {
 int Sqlite3Statement::try_run() noexcept {
   int result = SQLITE_ROW;
   while (result == SQLITE_ROW) result = sqlite3_step(statement_);
-  sqlite3_reset(statement_);
+  reset();
   return result == SQLITE_DONE ? SQLITE_OK : result;
 }
 

@@ -54,7 +54,12 @@ class Sqlite3Statement {
   std::string text(int column) const;
   bool is_null(int column) const noexcept { return sqlite3_column_type(statement_, column) == SQLITE_NULL; }
   long long integer(int column) const noexcept { return sqlite3_column_int64(statement_, column); }
-  void reset() noexcept { sqlite3_reset(statement_); }
+
+  /// Ends the run. It also forgets the values, because their memory ends, and others can look at the statement.
+  void reset() noexcept {
+    sqlite3_reset(statement_);
+    sqlite3_clear_bindings(statement_);
+  }
 
   /// Fetches all rows as text: a statement that is not at its end keeps the read transaction open.
   std::vector<Row> fetch_all(std::size_t columns);
@@ -63,6 +68,18 @@ class Sqlite3Statement {
   void check_bound(int result) const;
 
   ::sqlite3_stmt* statement_ = nullptr;
+};
+
+/// Resets a statement at the end of a scope.
+class Sqlite3Reset {
+ public:
+  explicit Sqlite3Reset(Sqlite3Statement& statement) noexcept : statement_(statement) {}
+  ~Sqlite3Reset() { statement_.reset(); }
+  Sqlite3Reset(const Sqlite3Reset&) = delete;
+  Sqlite3Reset& operator=(const Sqlite3Reset&) = delete;
+
+ private:
+  Sqlite3Statement& statement_;
 };
 
 }  // namespace backend

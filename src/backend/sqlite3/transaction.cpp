@@ -109,6 +109,7 @@ void Sqlite3Session::note_broken(int result) noexcept {
 /// this process then waits, too. If the time-out is zero, a caller may have set a busy handler of its own.
 void Sqlite3Session::begin_immediate(::sqlite3* db, std::chrono::milliseconds timeout) {
   int longest = static_cast<int>(timeout.count());
+  if (!pooled_) begin_.finalize();  // SQLite compiles it for the attached databases, and the service can attach others
   Sqlite3Statement& begin = statement(begin_, sqlite3_begin);
   if (longest <= 0) return begin.run();
   sqlite3_busy_handler(db, wait_for_lock, &longest);
@@ -177,6 +178,7 @@ std::optional<ClaimedRow> Sqlite3Session::find_committed(const ClaimRequest& row
 std::optional<ClaimedRow> Sqlite3Session::read_existing(const ClaimRequest& row) {
   Sqlite3OpenFile::refuse_moved(connection());
   Sqlite3Statement& select = statement(select_, select_sql);
+  const Sqlite3Reset reset(select);
   select.bind_text(1, row.consumer);
   select.bind_text(2, row.business_key);
   std::optional<ClaimedRow> existing;
@@ -190,7 +192,6 @@ std::optional<ClaimedRow> Sqlite3Session::read_existing(const ClaimRequest& row)
     existing->lease_fence = select.integer(5);
     existing->age = std::chrono::milliseconds(select.integer(6));
   }
-  select.reset();
   return existing;
 }
 
@@ -210,12 +211,11 @@ bool Sqlite3Session::guard_likely_intact() noexcept {
 /// Whether the claim is still there. A handler can have deleted it.
 bool Sqlite3Session::is_there(const ClaimToCommit& claim) {
   Sqlite3Statement& select = statement(is_there_, is_there_sql);
+  const Sqlite3Reset reset(select);
   select.bind_text(1, claim.consumer);
   select.bind_text(2, claim.business_key);
   select.bind_blob(3, claim.token->bytes());
-  const bool found = select.fetch();
-  select.reset();
-  return found;
+  return select.fetch();
 }
 
 /// A claim that was inserted as `consumed` needs only its result. It is looked for only if a handler can have deleted

@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -44,6 +45,8 @@ const std::vector<Mode> modes = {
 std::string claim_of(const EffectDatabase& db, const std::string& consumer, const std::string& key) {
   return db.claim_of(key, " and consumer = '" + consumer + "'");
 }
+
+void nothing(soci::session&, Delivery&) {}
 
 void leave(soci::session& sql, const std::string& id) { sql << "insert into effect values (:id)", soci::use(id); }
 
@@ -181,6 +184,38 @@ TEST_CASE(
   CHECK(claim_of(db, "svc", culprit) == "none");
   CHECK(results[0].outcome == consumed);
   CHECK(results[2].outcome == consumed);
+}
+
+// On PostgreSQL, one row of a batch has the guard.
+TEST_CASE("the server refuses the commit of a batch's claims, whichever of its keys are duplicates" *
+          doctest::skip(!on_postgresql())) {
+  EffectDatabase db;
+  Pool pool = db.pool(1);
+  const auto sql = db.session();
+  const auto messages = messages_of({"a", "b", "c"});
+  for (const bool pooled : {true, false}) {
+    for (const unsigned old : {0U, 1U, 2U, 3U, 4U, 5U, 6U}) {  // a bit for each key that was consumed before
+      CAPTURE(pooled);
+      CAPTURE(old);
+      db.run("delete from txinbox_consumed_message");
+      TxConsumer consumer = pooled ? TxConsumer(pool, "svc") : TxConsumer(*sql, "svc");
+      for (unsigned i = 0; i < 3; ++i) {
+        if ((old >> i & 1U) != 0) CHECK(consumer.consume(messages[i], nothing).outcome == consumed);
+      }
+      (void)consumer.consume_batch(messages, [](soci::session& s, std::span<Delivery>) {
+        try {
+          s << "commit";
+        } catch (const soci::soci_error&) {
+          throw HandlersOwnError("the commit was refused");
+        }
+      });
+      for (unsigned i = 0; i < 3; ++i) {
+        CHECK(db.claim_of(messages[i].business_key) == ((old >> i & 1U) != 0 ? "consumed" : "none"));
+      }
+      (void)consumer.consume_batch(messages, nothing);
+      CHECK(db.number("select count(*) from txinbox_consumed_message where state = 'consumed'") == 3);
+    }
+  }
 }
 
 }  // namespace

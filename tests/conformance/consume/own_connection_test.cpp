@@ -15,6 +15,8 @@
 #include "support/capabilities.hpp"
 #include "support/effects.hpp"
 #include "support/outcomes.hpp"
+#include "support/proxy.hpp"
+#include "support/test_database.hpp"
 #include "support/thrown.hpp"
 
 namespace txinbox::test {
@@ -188,6 +190,153 @@ TEST_CASE("settings that change on the service's own connection are seen althoug
   CHECK_THROWS((void)once.consume({.business_key = "c"}, add_effect));  // it waits for the other transaction
   other->rollback();
   CHECK(once.consume({.business_key = "c"}, add_effect).outcome == Outcome::consumed);
+}
+
+/// Whether the session has autocommit on, as the server says.
+bool autocommits(soci::session& sql) {
+  int value = 0;
+  sql << "select @@autocommit", soci::into(value);
+  return value == 1;
+}
+
+TEST_CASE("autocommit that the service switches between two messages stays as it is" * doctest::skip(!on_mysql())) {
+  EffectDatabase db;
+  const auto sql = db.session();
+  TxConsumer consumer(*sql, "svc");
+  int keys = 0;
+  for (const int autocommit : {0, 1, 0, 1}) {
+    *sql << "set autocommit = " + std::to_string(autocommit);
+    // A row whose lease has expired is taken over. Before it, the key is read without a transaction.
+    const std::string expired = "expired-" + std::to_string(++keys);
+    db.run(
+        "insert into txinbox_consumed_message (consumer, business_key, state, attempt_token, lease_fence, "
+        "lease_expires_at, consumed_at) values ('svc', '" +
+        expired + "', 'consuming', x'00000000000000000000000000000000', 1, '2020-01-01', '2020-01-01')");
+    CHECK(consumer.consume({.business_key = expired}, add_effect).outcome == Outcome::consumed);
+    CHECK(autocommits(*sql) == (autocommit == 1));
+    sql->rollback();
+    CHECK(consumer.consume({.business_key = expired}, add_effect).outcome == Outcome::already_consumed);
+    check_consumes(consumer, "key-" + std::to_string(keys));
+    CHECK(autocommits(*sql) == (autocommit == 1));
+    sql->rollback();
+    for (int i = 0; i < 5; ++i) (void)consumer.consume({.business_key = expired}, add_effect);
+    CHECK(autocommits(*sql) == (autocommit == 1));
+    sql->rollback();
+  }
+  CHECK(db.effects() == 12);
+}
+
+// The reply to a statement that fails does not tell the client that autocommit is off.
+TEST_CASE("autocommit that a failing procedure of the service switches off stays off, and no transaction stays open" *
+          doctest::skip(!on_mysql())) {
+  EffectDatabase db;
+  db.run("create procedure switch_off() begin set autocommit = 0; signal sqlstate '45000'; end");
+  const auto sql = db.session();
+  TxConsumer consumer(*sql, "svc");
+  check_consumes(consumer, "a");
+  int keys = 0;
+  for (const int duplicates : {0, 5}) {
+    for (const bool is_new : {true, false}) {
+      *sql << "set autocommit = 1";
+      CHECK(consumer.consume({.business_key = "reset-" + std::to_string(++keys)}, add_effect).outcome ==
+            Outcome::consumed);
+      for (int i = 0; i < duplicates; ++i) (void)consumer.consume({.business_key = "a"}, add_effect);
+      CHECK_THROWS(*sql << "call switch_off()");
+      const std::string key = is_new ? "new-" + std::to_string(keys) : "a";
+      CHECK(consumer.consume({.business_key = key}, add_effect).outcome ==
+            (is_new ? Outcome::consumed : Outcome::already_consumed));
+      CHECK(!autocommits(*sql));
+      sql->rollback();
+    }
+  }
+}
+
+TEST_CASE("a proxy that resets the service's connection costs round trips for two messages" *
+          doctest::skip(!on_mysql())) {
+  EffectDatabase db;
+  Proxy proxy(db.url());
+  const auto sql = TestDatabase::session_through(proxy.url());
+  TxConsumer consumer(*sql, "svc");
+  int keys = 0;
+  const auto cost = [&] {
+    const int before = proxy.round_trips();
+    CHECK(consumer.consume({.business_key = "key-" + std::to_string(++keys)}, add_effect).outcome == Outcome::consumed);
+    return proxy.round_trips() - before;
+  };
+  cost();
+  const int usual = cost();
+  reset_unnoticed(*sql);
+  cost();  // with statements that are not prepared
+  cost();  // it prepares them
+  CHECK(cost() == usual);
+}
+
+TEST_CASE("the end of a consumer leaves further results that the service has not read" * doctest::skip(!on_mysql())) {
+  EffectDatabase db;
+  db.run("create procedure three_results() begin select 1; select 2; select 3; end");
+  const auto sql = db.session();
+  MYSQL* connection = native_handle(*sql).mysql();
+  std::optional<TxConsumer> consumer(std::in_place, *sql, "svc");
+  check_consumes(*consumer, "a");
+  REQUIRE(mysql_query(connection, "call three_results()") == 0);
+  mysql_free_result(mysql_store_result(connection));
+  consumer.reset();
+  int results = 1;
+  while (mysql_next_result(connection) == 0) {
+    MYSQL_RES* result = mysql_store_result(connection);
+    if (result == nullptr) continue;  // the end of the CALL
+    ++results;
+    mysql_free_result(result);
+  }
+  CHECK(results == 3);
+}
+
+TEST_CASE("a transaction that another one has replaced on the service's connection is not committed" *
+          doctest::skip(!on_mysql())) {
+  EffectDatabase db;
+  const auto sql = db.session();
+  Transaction first(*sql);
+  CHECK(first.claim("svc", {.business_key = "x"}) == Claim::claimed);
+  sql->commit();
+  Transaction second(*sql);
+  CHECK(second.claim("svc", {.business_key = "y"}) == Claim::claimed);
+  *sql << "insert into effect values ('half of y')";
+  CHECK(thrown_by([&] { first.commit(); }) == "transaction_lost");
+  CHECK(db.effects() == 0);
+}
+
+TEST_CASE("two consumers on one SQLite session survive that it is closed and opened again" *
+          doctest::skip(!on_sqlite3())) {
+  EffectDatabase db;
+  const auto sql = db.session();
+  TxConsumer first(*sql, "first");
+  TxConsumer second(*sql, "second");
+  for (const char* key : {"a", "b"}) {
+    check_consumes(first, key);
+    check_consumes(second, key);
+    sql->reconnect();
+  }
+  check_consumes(first, "c");
+  check_consumes(second, "c");
+  CHECK(db.effects() == 12);
+}
+
+TEST_CASE("a transaction also locks a database that the service attaches later" * doctest::skip(!on_sqlite3())) {
+  EffectDatabase db;
+  const TestDatabase attached(TestDatabase::Tables::none);
+  const std::string file = attached.url().substr(std::string("sqlite://").size());
+  const auto sql = db.session();
+  const auto other = attached.session("timeout=0");
+  *other << "create table other_effect (name text)";
+  TxConsumer consumer(*sql, "svc");
+  check_consumes(consumer, "a");
+  *sql << "attach '" + file + "' as other";
+  const auto outcome = consumer.consume({.business_key = "b"}, [&](soci::session& s, Delivery& d) {
+    add_effect(s, d);
+    CHECK_THROWS(*other << "insert into other_effect values ('in between')");
+    s << "insert into other.other_effect values ('ours')";
+  });
+  CHECK(outcome.outcome == Outcome::consumed);
 }
 
 }  // namespace
