@@ -48,13 +48,14 @@ TEST_CASE("every variant is measured in every round, with new keys and with dupl
   const Folder folder;
   const Json result = measure_transactions(folder.target, {.rounds = 2, .slot = std::chrono::milliseconds(0)});
   CHECK(result["messages_per_round"] == 100);
-  CHECK(names_of(result["new"], 2) ==
-        std::set<std::string>{"by_hand_no_dedup", "by_hand", "by_hand_soci", "consume", "consume_soci_handler",
-                              "consume_session", "consume_native", "batch_10", "batch_100", "batch_100_at_once",
-                              "by_hand_batch_100", "by_hand_batch_100_at_once", "by_hand_lease", "lease"});
+  CHECK(names_of(result["new"], 2) == std::set<std::string>{"by_hand_no_dedup", "by_hand", "by_hand_soci", "consume",
+                                                            "consume_soci_handler", "consume_execute",
+                                                            "consume_session", "consume_native", "batch_10",
+                                                            "batch_100", "batch_100_at_once", "by_hand_batch_100",
+                                                            "by_hand_batch_100_at_once", "by_hand_lease", "lease"});
   CHECK(names_of(result["duplicate"], 2) ==
-        std::set<std::string>{"by_hand", "by_hand_soci", "consume", "consume_soci_handler", "consume_session",
-                              "consume_native", "batch_10", "batch_100", "batch_100_at_once"});
+        std::set<std::string>{"by_hand", "by_hand_soci", "consume", "consume_soci_handler", "consume_execute",
+                              "consume_session", "consume_native", "batch_10", "batch_100", "batch_100_at_once"});
 }
 
 TEST_CASE("an unknown variant is refused") {

@@ -7,6 +7,7 @@
 #include <soci/soci.h>
 #include <txinbox/lease_consumer.hpp>
 #include <txinbox/native.hpp>
+#include <txinbox/soci/execute.hpp>
 #include <txinbox/tx_consumer.hpp>
 
 #include "business_work.hpp"
@@ -47,6 +48,9 @@ struct Variants::Impl {
     add_consume("consume_soci_handler", [](soci::session& s, Delivery& delivery) {
       const int row = row_of(delivery.message());
       s << "UPDATE bench_account SET n = n + 1 WHERE id = :row", soci::use(row);
+    });
+    add_consume("consume_execute", [](soci::session& s, Delivery& delivery) {
+      execute(s, delivery, "UPDATE bench_account SET n = n + 1 WHERE id = :row", row_of(delivery.message()));
     });
     // The same work on one connection of the caller, once as a SOCI session and once as the client library's
     // connection.

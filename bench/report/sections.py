@@ -10,6 +10,7 @@ VARIANTS = {
     "by_hand_soci": "3. the same with SOCI one-off statements",
     "consume": "4. `consume`",
     "consume_soci_handler": "4. `consume`, the handler's UPDATE one-off by SOCI",
+    "consume_execute": "4. `consume`, the handler's UPDATE by `execute`",
     "consume_session": "4. `consume` on the caller's SOCI session",
     "consume_native": "4. `consume` on the caller's native connection",
     "batch_10": "5. `consume_batch` of 10",
