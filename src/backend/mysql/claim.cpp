@@ -149,9 +149,11 @@ std::optional<ClaimedRow> MysqlSession::find_committed_of_caller(const ClaimRequ
 
 /// On MariaDB, the statement returns only one column if the settings have changed.
 std::string MysqlSession::existing_sql_of_caller() const {
-  const std::string read = fmt::format("{} {}", existing_sql(any_key), flavour_.lock_existing);
-  if (!flavour_.compound_statements) return read;
-  return compound(fmt::format("IF {} THEN SELECT 1; ELSE {}; END IF", changed_settings_, read));
+  std::string read = fmt::format("{} {}", existing_sql(any_key), flavour_.lock_existing);
+  if (flavour_.compound_statements) {
+    read = compound(fmt::format("IF {} THEN SELECT 1; ELSE {}; END IF", changed_settings_, read));
+  }
+  return read;
 }
 
 std::string MysqlSession::existing_sql(const std::string& condition) const {
@@ -197,14 +199,19 @@ std::vector<ClaimReply> MysqlSession::begin_and_claim_all(std::span<const ClaimR
   return replies;
 }
 
+constexpr std::string_view keep_duplicates = " ON DUPLICATE KEY UPDATE attempt_token = attempt_token";
+
 /// Inserts claims. ON DUPLICATE KEY UPDATE changes nothing, so a duplicate causes no error. The token of a row shows
 /// whether the row is our claim.
 void MysqlSession::claim_some(bool open, std::span<const ClaimRequest> rows, std::vector<ClaimReply>& replies) {
-  std::string insert = fmt::format("INSERT INTO {} {} VALUES ", table_, claim_columns);
-  for (const ClaimRequest& row : rows) insert += (&row == rows.data() ? "" : ", ") + values_of(row);
-  insert += " ON DUPLICATE KEY UPDATE attempt_token = attempt_token";
-
-  std::vector<MysqlRow> found = run_claims(open, insert, rows);
+  std::vector<MysqlRow> found;
+  if (MysqlStatement* prepared = open && pooled_ ? prepared_opening(rows.size()) : nullptr) {
+    found = run_prepared_claims(*prepared, rows);
+  } else {
+    std::string insert = fmt::format("INSERT INTO {} {} VALUES ", table_, claim_columns);
+    for (const ClaimRequest& row : rows) insert += (&row == rows.data() ? "" : ", ") + values_of(row);
+    found = run_claims(open, insert.append(keep_duplicates), rows);
+  }
   std::unordered_map<std::string_view, MysqlRow*> row_of;
   for (MysqlRow& each : found) row_of.emplace(*each[existing_column_count], &each);
   for (const ClaimRequest& row : rows) {
@@ -217,6 +224,34 @@ void MysqlSession::claim_some(bool open, std::span<const ClaimRequest> rows, std
       replies.push_back({ClaimStatus::exists, existing_row(*at->second)});
     }
   }
+}
+
+/// Returns a compound statement that begins the transaction and runs `claims`.
+std::string MysqlSession::opening_all_sql(const std::string& claims) const {
+  return compound(fmt::format("SET autocommit = 0; SAVEPOINT {}; {}", guard_, claims));
+}
+
+/// Returns the statement that begins a batch in a pool. Returns null if it is not prepared.
+MysqlStatement* MysqlSession::prepared_opening(std::size_t rows) {
+  return opening_all_.prepared_for(connection(), rows, [&] {
+    std::string insert = fmt::format("INSERT INTO {} {} VALUES ", table_, claim_columns);
+    for (std::size_t i = 0; i < rows; ++i) {
+      insert += fmt::format("{}(?, ?, ?, ?, 'torn', ?, UTC_TIMESTAMP(6), IF(?, {}, NULL))", i == 0 ? "" : ", ",
+                            undecided_end);
+    }
+    return opening_all_sql(fmt::format("{}{} RETURNING {}, business_key", insert, keep_duplicates, existing_columns));
+  });
+}
+
+std::vector<MysqlRow> MysqlSession::run_prepared_claims(MysqlStatement& prepared, std::span<const ClaimRequest> rows) {
+  std::vector<std::string_view> values;
+  values.reserve(6 * rows.size());
+  for (const ClaimRequest& row : rows) {
+    values.insert(values.end(), {row.consumer, row.business_key, value_or_null(row.message_id),
+                                 value_or_null(row.content_hash), row.token->bytes(), row.undecided ? "1" : "0"});
+  }
+  if (prepared.try_run(values) != 0) prepared.throw_error();
+  return prepared.take_rows();
 }
 
 /// Returns the rows of these keys after the insert, in any order. Each has the columns of an existing row, and then the
@@ -232,8 +267,7 @@ std::vector<MysqlRow> MysqlSession::run_claims(bool open, const std::string& ins
       begin();
       open = false;
     }
-    return query_rows(
-        db, open ? compound(fmt::format("SET autocommit = 0; SAVEPOINT {}; {}", guard_, returning)) : returning);
+    return query_rows(db, open ? opening_all_sql(returning) : returning);
   }
   exec(db, insert);
   std::string select = fmt::format("SELECT {}, business_key FROM {} WHERE consumer = {} AND business_key IN (",

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "backend/mysql/flavour.hpp"
+#include "backend/mysql/many_keys.hpp"
 #include "backend/mysql/native.hpp"
 #include "backend/mysql/session_tracker.hpp"
 #include "backend/mysql/statement.hpp"
@@ -139,7 +140,14 @@ class MysqlSession final : public Session {
   static std::string_view value_or_null(std::string_view bytes) { return bytes.empty() ? std::string_view() : bytes; }
   std::vector<Confirmation> confirmations(std::span<const ClaimToCommit>) const;
   std::string closing_statements(std::span<const ClaimToCommit>, std::span<const std::string> writes) const;
-  unsigned run_closing(const ClaimToCommit&) noexcept;
+  unsigned run_closing(const ClaimToCommit&);
+  std::string confirmation_sql(const std::string& result, const std::string& consumer, const std::string& keys,
+                               const std::string& token) const;
+  MysqlStatement* prepared_closing(std::span<const ClaimToCommit>);
+  static unsigned run_closing_all(MysqlStatement&, std::span<const ClaimToCommit>);
+  std::string opening_all_sql(const std::string& claims) const;
+  MysqlStatement* prepared_opening(std::size_t rows);
+  static std::vector<MysqlRow> run_prepared_claims(MysqlStatement&, std::span<const ClaimRequest>);
   void claim_some(bool open, std::span<const ClaimRequest>, std::vector<ClaimReply>&);
   std::vector<MysqlRow> run_claims(bool open, const std::string& insert, std::span<const ClaimRequest>);
   bool runs_on_savepoint(const std::string& sql);
@@ -179,6 +187,7 @@ class MysqlSession final : public Session {
   MysqlStatement existing_;              ///< Only for a pool.
   MysqlStatement settings_;              ///< Only for a caller's session: whether its settings have changed.
   MysqlStatement opening_without_wait_;  ///< It is prepared at its first use.
+  MysqlManyKeysStatement opening_all_, closing_all_;  ///< Only for a pool, with compound statements.
   std::map<const KeptStatement*, MysqlStatement> kept_;
 };
 

@@ -1,9 +1,11 @@
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "backend/mysql/native.hpp"
 
@@ -42,7 +44,7 @@ class MysqlStatement {
 
   /// Runs the statement. The values are sent as bytes without a character set. A null pointer is NULL. Returns the
   /// number of the error, or 0. After a success, call `take_reply`.
-  unsigned try_run(std::span<const std::string_view> values = {}) noexcept;
+  unsigned try_run(std::span<const std::string_view> values = {});
 
   struct Reply {
     bool has_rows = false;             ///< The statement has returned a result, which may be empty.
@@ -51,6 +53,9 @@ class MysqlStatement {
 
   /// Reads everything that the last run has returned.
   Reply take_reply();
+
+  /// Reads all rows that the last run has returned.
+  std::vector<MysqlRow> take_rows();
 
   /// Throws the last error.
   [[noreturn]] void throw_error() const;
@@ -61,9 +66,11 @@ class MysqlStatement {
            (connection->status != MYSQL_STATUS_READY || (connection->server_status & SERVER_MORE_RESULTS_EXIST) != 0);
   }
   unsigned prepare_again() noexcept;
+  void take_results(const std::function<void(MYSQL_STMT*)>& read);
 
   MYSQL* connection_ = nullptr;
   std::string sql_;
+  std::vector<MYSQL_BIND> binds_;  ///< They keep their memory for the next run.
   MYSQL_STMT* statement_ = nullptr;
   bool failed_behind_rows_ = false;
 };

@@ -64,6 +64,8 @@ void MysqlSession::prepare_statements() {
   existing_.prepare(db, existing_sql(any_key));
   opening_.prepare(db, opening_sql(""));
   opening_without_wait_.close();
+  opening_all_.close();
+  closing_all_.close();
   closing_.prepare(db, any_closing_sql());
 }
 
@@ -101,16 +103,21 @@ std::string MysqlSession::on_duplicate(const std::string& key) const {
                      pooled_ ? "" : flavour_.lock_existing, pooled_ || autocommit_ ? "; SET autocommit = 1" : "");
 }
 
-/// Returns one statement for all claims of a consumer that have no result, and one for each claim that has a result.
-/// They force the primary key: on a small table the optimizer may choose a scan, which would wait for rows of other
+/// It forces the primary key: on a small table the optimizer may choose a scan, which would wait for rows of other
 /// transactions.
+std::string MysqlSession::confirmation_sql(const std::string& result, const std::string& consumer,
+                                           const std::string& keys, const std::string& token) const {
+  return fmt::format(
+      "UPDATE {} FORCE INDEX (PRIMARY) SET state = 'consumed', result = {}, lease_expires_at = NULL WHERE "
+      "consumer = {} AND business_key IN ({}) AND attempt_token = {}",
+      table_, result, consumer, keys, token);
+}
+
+/// Returns one statement for all claims of a consumer that have no result, and one for each claim that has a result.
 std::vector<MysqlSession::Confirmation> MysqlSession::confirmations(std::span<const ClaimToCommit> claims) const {
   const auto update = [&](const ClaimToCommit& claim, const std::string& keys) {
-    return fmt::format(
-        "UPDATE {} FORCE INDEX (PRIMARY) SET state = 'consumed', result = {}, lease_expires_at = NULL WHERE "
-        "consumer = {} AND business_key IN ({}) AND attempt_token = {}",
-        table_, claim.result ? hex_literal(*claim.result) : "NULL", hex_literal(claim.consumer), keys,
-        hex_literal(claim.token->bytes()));
+    return confirmation_sql(claim.result ? hex_literal(*claim.result) : "NULL", hex_literal(claim.consumer), keys,
+                            hex_literal(claim.token->bytes()));
   };
   std::vector<Confirmation> all;
   for (auto claim = claims.begin(); claim != claims.end();) {
@@ -188,22 +195,48 @@ std::optional<CommitStatus> MysqlSession::commit_in_one_statement(MYSQL* db, std
     closing_.close();
     prepared = false;
   }
-  if (!prepared) error = try_exec(db, closing_sql(closing_statements(claims, writes)));
+  MysqlStatement* all = prepared || !pooled_ || !writes.empty() ? nullptr : prepared_closing(claims);
+  if (all != nullptr) {
+    error = run_closing_all(*all, claims);
+  } else if (!prepared) {
+    error = try_exec(db, closing_sql(closing_statements(claims, writes)));
+  }
   if (error == ER_SP_DOES_NOT_EXIST) return CommitStatus::not_ours;
   if (refuses_compounds(error)) {
     commit_sent_ = false;
     return std::nullopt;
   }
   if (error != 0 && prepared) closing_.throw_error();
+  if (error != 0 && all != nullptr) all->throw_error();
   if (error != 0) throw_mysql_error(db);
   if (pooled_ && !restore_after_compound(db)) thread_id_ = 0;
   return CommitStatus::committed;
 }
 
 /// Closes a transaction that has one claim and nothing else to write.
-unsigned MysqlSession::run_closing(const ClaimToCommit& claim) noexcept {
+unsigned MysqlSession::run_closing(const ClaimToCommit& claim) {
   return closing_.try_run(
       std::array{claim.result.value_or(std::string_view()), claim.consumer, claim.business_key, claim.token->bytes()});
+}
+
+/// Returns the statement that closes a batch in a pool. Returns null if it is not prepared, or does not fit the claims.
+MysqlStatement* MysqlSession::prepared_closing(std::span<const ClaimToCommit> claims) {
+  const auto fits = [&](const ClaimToCommit& claim) {
+    return claim.consumer == claims[0].consumer && !claim.result && !claim.confirmed;
+  };
+  if (claims.size() < 2 || !std::ranges::all_of(claims, fits)) return nullptr;
+  return closing_all_.prepared_for(connection(), claims.size(), [&] {
+    std::string keys = "?";
+    for (std::size_t i = 1; i < claims.size(); ++i) keys += ", ?";
+    return closing_sql(changing(claims.size(), confirmation_sql("NULL", "?", keys, "?")));
+  });
+}
+
+unsigned MysqlSession::run_closing_all(MysqlStatement& prepared, std::span<const ClaimToCommit> claims) {
+  std::vector<std::string_view> values = {claims[0].consumer};
+  for (const ClaimToCommit& each : claims) values.push_back(each.business_key);
+  values.push_back(claims[0].token->bytes());
+  return prepared.try_run(values);
 }
 
 /// In our transaction autocommit is off. A handler that has switched it on commits each statement. The protocol does

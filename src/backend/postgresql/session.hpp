@@ -21,10 +21,10 @@ std::string postgresql_purge_sql(const Dialect&, const PurgeBatch&, int server_v
 
 /// The inbox on one PostgreSQL connection.
 ///
-/// The guard is a deferred constraint trigger on the claim. It refuses every commit except that of `commit`. A
-/// savepoint is a second guard, in case the trigger was dropped. Statements that can be sent in one round trip use one
-/// pipeline. A pool's connection keeps the statements of a delivery prepared, and a caller's connection those that the
-/// server would have to plan.
+/// The guard is a deferred constraint trigger on the claim, or on one claim of a batch. It refuses every commit except
+/// that of `commit`. A savepoint is a second guard, in case the trigger was dropped. Statements that can be sent in one
+/// round trip use one pipeline. A pool's connection keeps the statements of a delivery prepared, and a caller's
+/// connection those that the server would have to plan.
 ///
 /// session.cpp handles the settings. claim.cpp and transaction.cpp handle the guarded transaction. purge.cpp removes
 /// old rows.

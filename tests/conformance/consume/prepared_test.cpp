@@ -1,6 +1,9 @@
 // Statements that stay prepared on a connection, although other users remove them or change the tables.
 
+#include <span>
+#include <stdexcept>
 #include <string>
+#include <vector>
 
 #include <doctest/doctest.h>
 #include <soci/mysql/soci-mysql.h>
@@ -105,6 +108,56 @@ TEST_CASE("prepared statements still work after the tables are flushed or altere
           Outcome::already_consumed);
   }
   CHECK(retries == 0);
+}
+
+/// The columns of a row that the client writes.
+std::string written(EffectDatabase& db, const std::string& key) {
+  std::string row;
+  const std::string concat = on_mysql() ? "concat_ws('|', state, message_id, hex(content_hash), lease_expires_at)"
+                             : on_sqlite3()
+                                 ? "state || '|' || coalesce(message_id, '') || '|' || hex(content_hash) || "
+                                   "coalesce(lease_expires_at, '')"
+                                 : "concat_ws('|', state, message_id, encode(content_hash, 'hex'), lease_expires_at)";
+  *db.session() << "select " + concat + " from txinbox_consumed_message where business_key = '" + key + "'",
+      soci::into(row);
+  return row;
+}
+
+TEST_CASE("batches of one size have the same results and rows, whether their statements are prepared or not") {
+  EffectDatabase db;
+  Pool pool = db.pool(1);
+  TxConsumer consumer(pool, "svc");
+  for (int round = 0; round < 6; ++round) {
+    CAPTURE(round);
+    const std::string r = std::to_string(round);
+    const std::string previous = "with-content" + std::to_string(round - 1);
+    const std::vector<Message> batch = {
+        {.business_key = "with-content" + r, .message_id = "id", .content = "content"},
+        {.business_key = round == 0 ? "new" : previous, .content = round == 0 ? "other" : "content"},
+        {.business_key = "plain" + r},
+        {.business_key = "fails" + r}};
+    const auto results = consumer.consume_batch(
+        batch,
+        [](soci::session& sql, Delivery& d) {
+          add_effect(sql, d);
+          if (d.message().business_key.starts_with("fails")) throw std::runtime_error("no");
+        },
+        OnFailure::skip);
+    CHECK(outcomes(results) == Outcomes{Outcome::consumed, round == 0 ? Outcome::consumed : Outcome::already_consumed,
+                                        Outcome::consumed, Outcome::failed});
+    CHECK(written(db, "with-content" + r) == written(db, "with-content0"));
+    CHECK(written(db, "plain" + r) == written(db, "plain0"));
+    CHECK(db.claim_of("fails" + r) == "none");
+
+    const auto at_once = consumer.consume_batch(messages_of({"a" + r, "b" + r, "c" + r, "plain" + r}),
+                                                [](soci::session& sql, std::span<Delivery> all) {
+                                                  for (Delivery& each : all) add_effect(sql, each);
+                                                });
+    CHECK(outcomes(at_once) ==
+          Outcomes{Outcome::consumed, Outcome::consumed, Outcome::consumed, Outcome::already_consumed});
+    CHECK(written(db, "c" + r) == written(db, "plain0"));
+  }
+  CHECK(db.effects() == 6 * 5 + 1);
 }
 
 TEST_CASE("on SQLite, prepared statements still work after the schema has changed" * doctest::skip(!on_sqlite3())) {

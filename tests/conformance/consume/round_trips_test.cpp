@@ -58,8 +58,11 @@ void three_duplicates(TxConsumer& consumer) {
   for (int i = 0; i < 3; ++i) consume(consumer, "old");
 }
 
-/// The first batch of a session also finds out whether the server is a node of a cluster.
-void new_batch(TxConsumer& consumer) { consume_hundred(consumer, "other-batch-", Outcome::consumed); }
+/// The first batch of a session also finds out whether the server is a node of a cluster. The second batch of the same
+/// size also prepares its statements.
+void new_batch(TxConsumer& consumer) {
+  for (const char* prefix : {"first-batch-", "second-batch-"}) consume_hundred(consumer, prefix, Outcome::consumed);
+}
 
 std::vector<Counted> deliveries() {
   return {
