@@ -1,6 +1,7 @@
 #include "backend/mysql/statement.hpp"
 
 #include <memory>
+#include <stdexcept>
 #include <type_traits>
 #include <utility>
 
@@ -101,6 +102,10 @@ void MysqlStatement::close() noexcept {
 unsigned MysqlStatement::try_run(std::span<const std::string_view> values) {
   if (failed_behind_rows_) {
     if (const unsigned error = prepare_again()) return error;
+  }
+  // The library reads as many values as the statement has question marks.
+  if (mysql_stmt_param_count(statement_) != values.size()) {
+    throw std::logic_error("txinbox: a prepared statement got another number of values than it takes");
   }
   binds_.assign(values.size(), MYSQL_BIND{});
   for (std::size_t i = 0; i < values.size(); ++i) {

@@ -3,6 +3,7 @@
 #include <span>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <doctest/doctest.h>
@@ -10,7 +11,7 @@
 #include <soci/soci.h>
 #include <txinbox/txinbox.hpp>
 
-#include "backend/mysql/statement.hpp"
+#include "backend/mysql/many_keys.hpp"
 #include "soci_adapter/soci_connection.hpp"
 #include "support/effects.hpp"
 #include "support/outcomes.hpp"
@@ -156,8 +157,10 @@ TEST_CASE("batches of one size have the same results and rows, whether their sta
     CHECK(outcomes(at_once) ==
           Outcomes{Outcome::consumed, Outcome::consumed, Outcome::consumed, Outcome::already_consumed});
     CHECK(written(db, "c" + r) == written(db, "plain0"));
+    CHECK(outcomes(consumer.consume_batch(messages_of({"x" + r, "y" + r}), add_effect)) ==
+          Outcomes{Outcome::consumed, Outcome::consumed});  // another size
   }
-  CHECK(db.effects() == 6 * 5 + 1);
+  CHECK(db.effects() == 6 * 7 + 1);
 }
 
 TEST_CASE("on SQLite, prepared statements still work after the schema has changed" * doctest::skip(!on_sqlite3())) {
@@ -192,6 +195,33 @@ TEST_CASE("a compound statement that fails after its rows can run again, even if
     CHECK(!run("set @rows = false, @fail = false").has_rows);
     CHECK_THROWS_AS((void)run("set @rows = true, @fail = true"), soci::mysql_soci_error);
   }
+}
+
+TEST_CASE("a statement for many keys is prepared for the second batch of one size, and only for that size" *
+          doctest::skip(!on_mysql())) {
+  const EffectDatabase db;
+  const auto sql = db.session();
+  MYSQL* connection = backend::mysql_native(*backend::connection_of(*sql));
+  backend::MysqlManyKeysStatement statement;
+  const auto sum = [&](std::size_t keys) -> std::string {
+    backend::MysqlStatement* prepared = statement.prepared_for(connection, keys, [&] {
+      std::string text = "SELECT 0";
+      for (std::size_t i = 0; i < keys; ++i) text += " + CAST(? AS SIGNED)";
+      return text;
+    });
+    if (prepared == nullptr) return "not prepared";
+    REQUIRE(prepared->try_run(std::vector<std::string_view>(keys, "7")) == 0);
+    return prepared->take_rows().at(0).at(0).value();
+  };
+  CHECK(sum(2) == "not prepared");
+  CHECK(sum(2) == "14");
+  CHECK(sum(3) == "not prepared");
+  CHECK(sum(2) == "14");
+  CHECK(sum(3) == "not prepared");
+  CHECK(sum(3) == "21");
+  CHECK(sum(2) == "not prepared");
+  statement.close();
+  CHECK(sum(3) == "not prepared");
 }
 
 }  // namespace
