@@ -57,8 +57,8 @@ bool MysqlSession::has_known_settings() {
     settings_.close();
     return false;
   }
-  const auto row = settings_.take_reply().row;
-  return row && row->front() == "0";
+  const auto rows = settings_.take_reply().rows;
+  return !rows.empty() && rows[0][0] == "0";
 }
 
 void MysqlSession::check_settings_of_caller() {
@@ -150,11 +150,7 @@ unsigned MysqlSession::run_opening_of_caller(const ClaimRequest& row, MysqlReply
   open_sent_ = true;
   if (is_prepared) {
     const unsigned error = opening_.try_run(opening_values(row));
-    if (error == 0) {
-      MysqlStatement::Reply one = opening_.take_reply();
-      reply.has_rows = one.has_rows;
-      if (one.row) reply.rows.push_back(std::move(*one.row));
-    }
+    if (error == 0) reply = opening_.take_reply();
     if (error != ER_UNKNOWN_STMT_HANDLER) return error;
     opening_.close();  // the service has reset its connection
   }
@@ -169,9 +165,7 @@ ClaimReply MysqlSession::open_and_claim_of_caller(const ClaimRequest& row) {
   if (!error) return Session::open_and_claim(row);
   if (!row.waits && error == ER_LOCK_WAIT_TIMEOUT) return {ClaimStatus::locked};
   if (*error != 0) throw_mysql_error(connection());
-  MysqlStatement::Reply one{.has_rows = reply.has_rows};
-  if (!reply.rows.empty()) one.row = std::move(reply.rows.front());
-  return claim_reply(std::move(one));
+  return claim_reply(std::move(reply));
 }
 
 }  // namespace backend

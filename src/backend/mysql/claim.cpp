@@ -104,10 +104,10 @@ ClaimReply MysqlSession::open_and_claim(const ClaimRequest& row) {
 
 /// If the reply has no row, the claim was inserted. If the key has a row, the statement returns that row and ends the
 /// transaction.
-ClaimReply MysqlSession::claim_reply(MysqlStatement::Reply reply) {
+ClaimReply MysqlSession::claim_reply(MysqlReply reply) {
   if (!reply.has_rows) return {ClaimStatus::inserted};
-  if (!reply.row) return {ClaimStatus::vanished, {}, true};
-  return {ClaimStatus::exists, existing_row(*reply.row), true};
+  if (reply.rows.empty()) return {ClaimStatus::vanished, {}, true};
+  return {ClaimStatus::exists, existing_row(reply.rows.front()), true};
 }
 
 std::optional<ClaimedRow> MysqlSession::find_committed(const ClaimRequest& row) {
@@ -116,7 +116,8 @@ std::optional<ClaimedRow> MysqlSession::find_committed(const ClaimRequest& row) 
   std::optional<MysqlRow> found;
   if (existing_.prepared()) {
     if (existing_.try_run(std::array{row.consumer, row.business_key}) != 0) existing_.throw_error();
-    found = existing_.take_reply().row;
+    auto rows = existing_.take_reply().rows;
+    if (!rows.empty()) found = std::move(rows.front());
   } else {
     found = query_row(connection(), existing_sql(key_condition(row.consumer, row.business_key)));
   }
@@ -132,19 +133,17 @@ std::optional<ClaimedRow> MysqlSession::find_committed_of_caller(const ClaimRequ
   if (!flavour_.compound_statements) check_settings_of_caller();
   if (!autocommit_ || !keeps_prepared_) return std::nullopt;
   MYSQL* db = connection();
-  if (!existing_.prepared_on(db)) {
-    keeps_prepared_ = existing_.try_prepare(db, existing_sql_of_caller());
-    if (!keeps_prepared_) return std::nullopt;
-  }
+  keeps_prepared_ = existing_.prepared_on(db) || existing_.try_prepare(db, existing_sql_of_caller());
+  if (!keeps_prepared_) return std::nullopt;
   const unsigned error = existing_.try_run(std::array{row.consumer, row.business_key});
   if (error == ER_UNKNOWN_STMT_HANDLER) {  // a proxy has reset the connection
     existing_.close();
     return std::nullopt;
   }
   if (error != 0) existing_.throw_error();
-  auto found = existing_.take_reply().row;
-  if (!found || found->size() == 1) return std::nullopt;
-  return existing_row(*found);
+  auto found = existing_.take_reply().rows;
+  if (found.empty() || found[0].size() == 1) return std::nullopt;
+  return existing_row(found[0]);
 }
 
 /// On MariaDB, the statement returns only one column if the settings have changed.
@@ -251,7 +250,7 @@ std::vector<MysqlRow> MysqlSession::run_prepared_claims(MysqlStatement& prepared
                                  value_or_null(row.content_hash), row.token->bytes(), row.undecided ? "1" : "0"});
   }
   if (prepared.try_run(values) != 0) prepared.throw_error();
-  return prepared.take_rows();
+  return prepared.take_reply().rows;
 }
 
 /// Returns the rows of these keys after the insert, in any order. Each has the columns of an existing row, and then the

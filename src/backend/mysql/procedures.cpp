@@ -64,7 +64,7 @@ std::optional<CommitStatus> MysqlSession::call_confirm_and_commit(MYSQL* db, con
   if (drain(db) != 0) throw_mysql_error(db);
   if (!closing_.prepared_on(db)) return std::nullopt;
   commit_sent_ = true;
-  const unsigned error = run_closing(claim);
+  const unsigned error = closing_.try_run(closing_values(claim));
   const bool is_lost = error == ER_UNKNOWN_STMT_HANDLER && !pooled_;
   if (is_lost) closing_.close();
   if (is_missing(error) || is_lost) {

@@ -26,8 +26,8 @@ namespace backend {
 /// prepared. Single statements are for other servers, and on MySQL for a batch, a claim that does not wait, and a
 /// caller's session without autocommit.
 ///
-/// session.cpp handles the settings. claim.cpp, transaction.cpp, savepoints.cpp, procedures.cpp and caller_session.cpp
-/// handle the guarded transaction. purge.cpp removes old rows.
+/// session.cpp handles the settings. claim.cpp, transaction.cpp, commit.cpp, savepoints.cpp, procedures.cpp and
+/// caller_session.cpp handle the guarded transaction. purge.cpp removes old rows.
 class MysqlSession final : public Session {
  public:
   MysqlSession(ConnectionPtr, Ownership);
@@ -86,6 +86,11 @@ class MysqlSession final : public Session {
     std::size_t rows;
   };
 
+  struct PreparedClosing {
+    MysqlStatement* statement = nullptr;
+    std::vector<std::string_view> values = {};
+  };
+
   MYSQL* native() const noexcept { return native_handle<MYSQL>(); }
   MYSQL* connection();
   bool is_configured_connection(MYSQL*) const noexcept;
@@ -100,7 +105,7 @@ class MysqlSession final : public Session {
   void prepare_procedures();
   std::optional<ClaimReply> call_begin_and_claim(const ClaimRequest&);
   std::optional<CommitStatus> call_confirm_and_commit(MYSQL*, const ClaimToCommit&);
-  static ClaimReply claim_reply(MysqlStatement::Reply);
+  static ClaimReply claim_reply(MysqlReply);
   std::string on_duplicate(const std::string& key) const;
   void remember_settings_of_caller(const MysqlRow& settings);
   bool may_know_settings() const noexcept;
@@ -140,11 +145,10 @@ class MysqlSession final : public Session {
   static std::string_view value_or_null(std::string_view bytes) { return bytes.empty() ? std::string_view() : bytes; }
   std::vector<Confirmation> confirmations(std::span<const ClaimToCommit>) const;
   std::string closing_statements(std::span<const ClaimToCommit>, std::span<const std::string> writes) const;
-  unsigned run_closing(const ClaimToCommit&);
+  static std::array<std::string_view, 4> closing_values(const ClaimToCommit&);
   std::string confirmation_sql(const std::string& result, const std::string& consumer, const std::string& keys,
                                const std::string& token) const;
-  MysqlStatement* prepared_closing(std::span<const ClaimToCommit>);
-  static unsigned run_closing_all(MysqlStatement&, std::span<const ClaimToCommit>);
+  PreparedClosing prepared_closing(std::span<const ClaimToCommit>, std::span<const std::string> writes);
   std::string opening_all_sql(const std::string& claims) const;
   MysqlStatement* prepared_opening(std::size_t rows);
   static std::vector<MysqlRow> run_prepared_claims(MysqlStatement&, std::span<const ClaimRequest>);
@@ -183,10 +187,9 @@ class MysqlSession final : public Session {
   std::string end_guard_;     ///< Pool: the end of a compound statement. It sets autocommit and compares the settings.
   std::string restore_role_;  ///< Empty if the user has no roles.
   std::string database_;      ///< Pool: the name of the session's default database.
-  MysqlStatement opening_, closing_;     ///< With compound statements or procedures.
-  MysqlStatement existing_;              ///< Only for a pool.
-  MysqlStatement settings_;              ///< Only for a caller's session: whether its settings have changed.
-  MysqlStatement opening_without_wait_;  ///< It is prepared at its first use.
+  MysqlStatement opening_, closing_, existing_;  ///< With compound statements or procedures.
+  MysqlStatement settings_;                      ///< Only for a caller's session: whether its settings have changed.
+  MysqlStatement opening_without_wait_;          ///< It is prepared at its first use.
   MysqlManyKeysStatement opening_all_, closing_all_;  ///< Only for a pool, with compound statements.
   std::map<const KeptStatement*, MysqlStatement> kept_;
 };

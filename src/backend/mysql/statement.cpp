@@ -3,7 +3,6 @@
 #include <memory>
 #include <stdexcept>
 #include <type_traits>
-#include <utility>
 
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
@@ -18,48 +17,37 @@ using Flag = std::remove_pointer_t<decltype(MYSQL_BIND::is_null)>;
 }
 
 /// Reads the rows of a statement's result, each column as bytes.
-class RowReader {
- public:
-  explicit RowReader(MYSQL_STMT* statement)
-      : statement_(statement),
-        binds_(mysql_stmt_field_count(statement)),
-        lengths_(binds_.size()),
-        nulls_(std::make_unique<Flag[]>(binds_.size())) {
-    for (std::size_t i = 0; i < binds_.size(); ++i) {  // no buffers: a fetch of the row gives only the lengths
-      binds_[i].buffer_type = MYSQL_TYPE_STRING;
-      binds_[i].length = &lengths_[i];
-      binds_[i].is_null = &nulls_[i];
-    }
-    if (mysql_stmt_bind_result(statement, binds_.data()) || mysql_stmt_store_result(statement) != 0) {
-      throw_statement_error(statement);
-    }
+std::vector<MysqlRow> fetch_all(MYSQL_STMT* statement) {
+  const unsigned columns = mysql_stmt_field_count(statement);
+  std::vector<MYSQL_BIND> binds(columns);  // no buffers: a fetch of the row gives only the lengths
+  std::vector<unsigned long> lengths(columns);
+  const auto nulls = std::make_unique<Flag[]>(columns);
+  for (unsigned i = 0; i < columns; ++i) {
+    binds[i].buffer_type = MYSQL_TYPE_STRING;
+    binds[i].length = &lengths[i];
+    binds[i].is_null = &nulls[i];
   }
-
-  std::optional<MysqlRow> next() {
-    const int status = mysql_stmt_fetch(statement_);
-    if (status == MYSQL_NO_DATA) return std::nullopt;
-    if (status != 0 && status != MYSQL_DATA_TRUNCATED) throw_statement_error(statement_);
-    MysqlRow row(binds_.size());
-    for (std::size_t i = 0; i < row.size(); ++i) {
-      if (nulls_[i]) continue;
-      row[i].emplace(lengths_[i], '\0');
-      if (lengths_[i] == 0) continue;
+  if (mysql_stmt_bind_result(statement, binds.data()) || mysql_stmt_store_result(statement) != 0) {
+    throw_statement_error(statement);
+  }
+  std::vector<MysqlRow> rows;
+  int status = 0;
+  while ((status = mysql_stmt_fetch(statement)) == 0 || status == MYSQL_DATA_TRUNCATED) {
+    MysqlRow& row = rows.emplace_back(columns);
+    for (unsigned i = 0; i < columns; ++i) {
+      if (nulls[i]) continue;
+      row[i].emplace(lengths[i], '\0');
+      if (lengths[i] == 0) continue;
       MYSQL_BIND one{};
       one.buffer_type = MYSQL_TYPE_STRING;
       one.buffer = row[i]->data();
-      one.buffer_length = lengths_[i];
-      if (mysql_stmt_fetch_column(statement_, &one, static_cast<unsigned>(i), 0) != 0)
-        throw_statement_error(statement_);
+      one.buffer_length = lengths[i];
+      if (mysql_stmt_fetch_column(statement, &one, i, 0) != 0) throw_statement_error(statement);
     }
-    return row;
   }
-
- private:
-  MYSQL_STMT* statement_;
-  std::vector<MYSQL_BIND> binds_;
-  std::vector<unsigned long> lengths_;
-  std::unique_ptr<Flag[]> nulls_;
-};
+  if (status != MYSQL_NO_DATA) throw_statement_error(statement);
+  return rows;
+}
 
 }  // namespace
 
@@ -117,30 +105,13 @@ unsigned MysqlStatement::try_run(std::span<const std::string_view> values) {
   return mysql_stmt_execute(statement_) == 0 ? 0 : mysql_stmt_errno(statement_);
 }
 
-MysqlStatement::Reply MysqlStatement::take_reply() {
-  Reply reply;
-  take_results([&](MYSQL_STMT* statement) {
-    if (!reply.has_rows) reply.row = RowReader(statement).next();
-    reply.has_rows = true;
-  });
-  return reply;
-}
-
-std::vector<MysqlRow> MysqlStatement::take_rows() {
-  std::vector<MysqlRow> rows;
-  take_results([&](MYSQL_STMT* statement) {
-    RowReader reader(statement);
-    while (auto row = reader.next()) rows.push_back(std::move(*row));
-  });
-  return rows;
-}
-
-/// Calls `read` for each result that has columns, and ends it.
-void MysqlStatement::take_results(const std::function<void(MYSQL_STMT*)>& read) {
+MysqlReply MysqlStatement::take_reply() {
+  MysqlReply reply;
   for (;;) {
     if (mysql_stmt_field_count(statement_) > 0) {
       failed_behind_rows_ = true;  // unless all results are read
-      read(statement_);
+      if (!reply.has_rows) reply.rows = fetch_all(statement_);
+      reply.has_rows = true;
       mysql_stmt_free_result(statement_);
     }
     const int more = mysql_stmt_next_result(statement_);
@@ -148,6 +119,7 @@ void MysqlStatement::take_results(const std::function<void(MYSQL_STMT*)>& read) 
     if (more < 0) break;
   }
   failed_behind_rows_ = false;
+  return reply;
 }
 
 void MysqlStatement::throw_error() const {

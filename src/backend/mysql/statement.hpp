@@ -1,7 +1,5 @@
 #pragma once
 
-#include <functional>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -46,16 +44,8 @@ class MysqlStatement {
   /// number of the error, or 0. After a success, call `take_reply`.
   unsigned try_run(std::span<const std::string_view> values = {});
 
-  struct Reply {
-    bool has_rows = false;             ///< The statement has returned a result, which may be empty.
-    std::optional<MysqlRow> row = {};  ///< The first row of the result.
-  };
-
   /// Reads everything that the last run has returned.
-  Reply take_reply();
-
-  /// Reads all rows that the last run has returned.
-  std::vector<MysqlRow> take_rows();
+  MysqlReply take_reply();
 
   /// Throws the last error.
   [[noreturn]] void throw_error() const;
@@ -66,7 +56,6 @@ class MysqlStatement {
            (connection->status != MYSQL_STATUS_READY || (connection->server_status & SERVER_MORE_RESULTS_EXIST) != 0);
   }
   unsigned prepare_again() noexcept;
-  void take_results(const std::function<void(MYSQL_STMT*)>& read);
 
   MYSQL* connection_ = nullptr;
   std::string sql_;
