@@ -218,5 +218,33 @@ TEST_CASE("the server refuses the commit of a batch's claims, whichever of its k
   }
 }
 
+TEST_CASE("the server refuses the commit of a batch's claims also after the message with the guard has failed" *
+          doctest::skip(!on_postgresql())) {
+  EffectDatabase db;
+  Pool pool = db.pool(1);
+  const auto sql = db.session();
+  for (const bool pooled : {true, false}) {
+    CAPTURE(pooled);
+    db.run("delete from txinbox_consumed_message");
+    TxConsumer consumer = pooled ? TxConsumer(pool, "svc") : TxConsumer(*sql, "svc");
+    bool commits = false;
+    const auto results = consumer.consume_batch(
+        messages_of({"c", "b", "a"}),
+        [&](soci::session& s, Delivery& d) {
+          if (d.message().business_key == "c") throw HandlersOwnError("a failure of the handler");
+          if (d.message().business_key != "b" || commits) return;
+          commits = true;
+          CHECK_THROWS_AS(s << "commit", soci::soci_error);
+        },
+        OnFailure::skip);
+    CHECK(commits);
+    CHECK(!is_acknowledged(results[0]));
+    CHECK(db.claim_of("c") == "none");
+    for (std::size_t i = 1; i < results.size(); ++i) {
+      CHECK(is_acknowledged(results[i]) == (db.claim_of(i == 1 ? "b" : "a") == "consumed"));
+    }
+  }
+}
+
 }  // namespace
 }  // namespace txinbox::test

@@ -224,6 +224,17 @@ int count_preparation(void* count, int, const char*, const char*, const char*, c
   return SQLITE_OK;
 }
 
+/// Only a delivery that records a failure prepares statements.
+void check_preparations(TxConsumer& consumer, int& prepared) {
+  for (const Counted& each : deliveries()) {
+    CAPTURE(each.name);
+    each.before(consumer);
+    prepared = 0;
+    each.one(consumer);
+    CHECK((prepared == 0) == (each.name != "new key whose handler throws"));
+  }
+}
+
 TEST_CASE("on SQLite a pool's connection prepares each statement once, except those that record a failure" *
           doctest::skip(!on_sqlite3())) {
   EffectDatabase db;
@@ -237,13 +248,7 @@ TEST_CASE("on SQLite a pool's connection prepares each statement once, except th
   consume(consumer, "old");
   CHECK_THROWS(consume(consumer, "bad", throwing));
   CHECK(prepared > 0);  // SQLite calls the function
-  for (const Counted& each : deliveries()) {
-    CAPTURE(each.name);
-    each.before(consumer);
-    prepared = 0;
-    each.one(consumer);
-    CHECK((prepared == 0) == (each.name != "new key whose handler throws"));
-  }
+  check_preparations(consumer, prepared);
 }
 
 /// The same for a caller's session. It does not count pragmas, which SQLite prepares for each run, nor what is prepared
@@ -267,13 +272,7 @@ TEST_CASE("on SQLite a session of the caller's also prepares each statement once
   consume(consumer, "first");  // SQLite prepares everything again after a change of the function
   consume(consumer, "old");
   CHECK(prepared > 0);
-  for (const Counted& each : deliveries()) {
-    CAPTURE(each.name);
-    each.before(consumer);
-    prepared = 0;
-    each.one(consumer);
-    CHECK((prepared == 0) == (each.name != "new key whose handler throws"));
-  }
+  check_preparations(consumer, prepared);
 }
 
 }  // namespace
