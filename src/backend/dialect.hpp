@@ -17,17 +17,18 @@ namespace backend {
 
 class Dialect;
 
-enum class ParameterType { text, bytes, integer, uuid };
+enum class ParameterType { text, bytes, integer, uuid, token };
 
-/// A value for a statement. A null pointer means NULL. Integers and UUIDs are passed as text.
+/// A value for a statement. A null pointer means NULL. Integers and UUIDs are passed as text, tokens as 16 bytes.
 struct Parameter {
   std::string_view value;
   ParameterType type = ParameterType::text;
 };
 
-/// An INSERT, UPDATE or DELETE that the sessions of a pool keep prepared. Its address identifies it.
+/// A statement that the sessions of a pool keep prepared. Its address identifies it.
 struct KeptStatement {
-  /// Returns the text of the statement, with a `Dialect::parameter` in the place of each value.
+  /// Returns the text of the statement, with a `Dialect::parameter` in the place of each value. The text contains each
+  /// value once, in the order of their positions.
   std::string (*sql)(const Dialect&);
 };
 
@@ -63,8 +64,9 @@ class Dialect {
   /// time after the wait.
   virtual std::string now() const = 0;
 
-  /// The time of `now` plus `later`, which may be negative.
-  virtual std::string now_plus(std::chrono::milliseconds later) const = 0;
+  /// The time of `now` plus this number of milliseconds, which may be negative. It may be a parameter.
+  virtual std::string now_plus(std::string_view milliseconds) const = 0;
+  std::string now_plus(std::chrono::milliseconds later) const { return now_plus(std::to_string(later.count())); }
 
   /// The time of `now` in microseconds since 1970.
   virtual std::string now_in_microseconds() const = 0;

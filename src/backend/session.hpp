@@ -55,6 +55,12 @@ constexpr std::string_view to_string(InitialState state) noexcept {
   return detail::to_string(state == InitialState::consumed ? detail::RowState::consumed : detail::RowState::torn);
 }
 
+/// What a statement has changed.
+struct Changed {
+  std::size_t rows;                    ///< The number of rows that it matched.
+  std::optional<std::int64_t> number;  ///< What `Dialect::returning` returns. None if it is NULL, or without a row.
+};
+
 /// One connection, as the inbox uses it. Each call may throw a `DatabaseError`, unless its comment says otherwise. The
 /// error texts of txinbox itself contain no bound values.
 class Session {
@@ -237,12 +243,15 @@ class Session {
     return use == TransactionUse::own ? change(sql) : execute(sql);
   }
 
-  /// Does what `change` does, for a statement that matches at most one row and ends with `Dialect::returning`. Returns
-  /// the number that the statement returns. Returns none if the statement matched no row, or if the number is NULL.
-  virtual std::optional<std::int64_t> change_returning(const std::string& sql) = 0;
+  /// Does what `change` does. A pool's session keeps the statement prepared from then on. The number is meant only for
+  /// a statement that matches at most one row, and ends with `Dialect::returning`.
+  virtual Changed change_kept(const KeptStatement&, std::span<const Parameter>) = 0;
 
   /// Runs one SELECT and leaves no transaction open.
   virtual std::vector<Row> read(const std::string& sql, std::size_t columns) = 0;
+
+  /// Does what `read` does. A pool's session keeps the statement prepared from then on.
+  virtual std::vector<Row> read_kept(const KeptStatement&, std::span<const Parameter>, std::size_t columns) = 0;
 
   /// The id of the database, which `detail::outbox_database_id` reads once for each connection and schema.
   struct DatabaseId {

@@ -24,12 +24,9 @@ bool try_insert(Session& session, const std::string& insert, UniqueKey key, Tran
   return unless_duplicate([&] { return session.run(insert + session.dialect().unless_exists(key.columns), use) > 0; });
 }
 
-std::optional<std::int64_t> try_insert_returning(Session& session, const std::string& insert,
-                                                 std::string_view returned) {
-  const Dialect& sql = session.dialect();
-  return unless_duplicate([&] {
-    return session.change_returning(insert + sql.unless_exists(message_key.columns) + sql.returning(returned));
-  });
+std::optional<std::int64_t> try_insert_kept(Session& session, const KeptStatement& insert,
+                                            std::span<const Parameter> values) {
+  return unless_duplicate([&] { return session.change_kept(insert, values).number; });
 }
 
 // Each database has a statement of its own that updates or inserts. This function needs none of them.

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -24,9 +25,9 @@ inline constexpr UniqueKey message_key{"consumer, business_key"};
 bool try_insert(Session&, const std::string& insert, UniqueKey key = message_key,
                 TransactionUse use = TransactionUse::own);
 
-/// Does what `try_insert` does, for a statement with a number that `Dialect::marked` encloses. Returns the number
-/// `returned` of the new row.
-std::optional<std::int64_t> try_insert_returning(Session&, const std::string& insert, std::string_view returned);
+/// Runs an INSERT in a transaction of its own. Its text must end with `Dialect::unless_exists` and
+/// `Dialect::returning`. Returns the number of the new row. Returns none if its key has a row.
+std::optional<std::int64_t> try_insert_kept(Session&, const KeptStatement&, std::span<const Parameter>);
 
 /// Updates the row. If there is no row, inserts it. Other sessions may do the same at the same time. An INSERT … SELECT
 /// that selects no row inserts nothing.

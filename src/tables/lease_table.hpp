@@ -53,10 +53,9 @@ class LeaseTable {
   bool remove(const LeaseOwner&, std::int64_t fence) const;
 
  private:
-  std::string table() const;
-  std::string is_key() const;
-  std::string is_own(const LeaseOwner&, std::int64_t fence) const;
-  bool change_own(const LeaseOwner&, std::int64_t fence, const std::string& assignments) const;
+  /// `first` is the value before those of the condition, if the statement has one.
+  bool change_own(const backend::KeptStatement&, const LeaseOwner&, std::int64_t fence,
+                  std::optional<backend::Parameter> first = {}) const;
 
   backend::Session& session_;
   std::string_view consumer_;

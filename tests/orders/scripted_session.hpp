@@ -171,14 +171,19 @@ class ScriptedSession final : public backend::Session {
       return real_->change(sql);
     });
   }
-  std::optional<std::int64_t> change_returning(const std::string& sql) override {
+  backend::Changed change_kept(const backend::KeptStatement& statement,
+                               std::span<const backend::Parameter> values) override {
     return call([&] {
       Ours ours(*this);
-      return real_->change_returning(sql);
+      return real_->change_kept(statement, values);
     });
   }
   std::vector<backend::Row> read(const std::string& sql, std::size_t columns) override {
     return look([&] { return real_->read(sql, columns); });
+  }
+  std::vector<backend::Row> read_kept(const backend::KeptStatement& statement,
+                                      std::span<const backend::Parameter> values, std::size_t columns) override {
+    return look([&] { return real_->read_kept(statement, values, columns); });
   }
   backend::PurgeReply purge_some(const backend::PurgeBatch&) override { throw std::logic_error("no test purges here"); }
 

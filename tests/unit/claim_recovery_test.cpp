@@ -52,7 +52,13 @@ class BrokenSession : public backend::Session {
   std::size_t execute(const std::string&) override { unexpected(); }
   bool try_run_kept(const backend::KeptStatement&, std::span<const backend::Parameter>) override { unexpected(); }
   std::size_t change(const std::string&) override { unexpected(); }
-  std::optional<std::int64_t> change_returning(const std::string&) override { unexpected(); }
+  backend::Changed change_kept(const backend::KeptStatement&, std::span<const backend::Parameter>) override {
+    unexpected();
+  }
+  std::vector<backend::Row> read_kept(const backend::KeptStatement&, std::span<const backend::Parameter>,
+                                      std::size_t) override {
+    unexpected();
+  }
   std::vector<backend::Row> read(const std::string&, std::size_t) override { unexpected(); }
   backend::PurgeReply purge_some(const backend::PurgeBatch&) override { unexpected(); }
 

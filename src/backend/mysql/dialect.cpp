@@ -39,11 +39,15 @@ class MysqlDialect final : public Dialect {
   std::string text(std::string_view value) const override { return hex_literal(value); }
   std::string bytes(std::string_view value) const override { return hex_literal(value); }
   std::string token(const detail::Token& value) const override { return hex_literal(value.bytes()); }
-  std::string parameter(ParameterType, int /*position*/) const override { return "?"; }
+  // The server would compare a number with text as two floating-point numbers.
+  std::string parameter(ParameterType type, int /*position*/) const override {
+    return type == ParameterType::integer ? "CAST(? AS SIGNED)" : "?";
+  }
 
   std::string now() const override { return evaluated_now; }
-  std::string now_plus(std::chrono::milliseconds later) const override {
-    return fmt::format("{} + INTERVAL {} MICROSECOND", evaluated_now, microseconds(later));
+  using Dialect::now_plus;
+  std::string now_plus(std::string_view milliseconds) const override {
+    return fmt::format("{} + INTERVAL {} * 1000 MICROSECOND", evaluated_now, milliseconds);
   }
   std::string now_in_microseconds() const override {
     return fmt::format("TIMESTAMPDIFF(MICROSECOND, '1970-01-01', {})", evaluated_now);

@@ -27,7 +27,8 @@ namespace backend {
 /// caller's session without autocommit.
 ///
 /// session.cpp handles the settings. claim.cpp, transaction.cpp, commit.cpp, savepoints.cpp, procedures.cpp and
-/// caller_session.cpp handle the guarded transaction. purge.cpp removes old rows.
+/// caller_session.cpp handle the guarded transaction. single_statements.cpp runs other statements. purge.cpp removes
+/// old rows.
 class MysqlSession final : public Session {
  public:
   MysqlSession(ConnectionPtr, Ownership);
@@ -65,8 +66,9 @@ class MysqlSession final : public Session {
   std::size_t execute(const std::string& sql) override;
   bool try_run_kept(const KeptStatement&, std::span<const Parameter>) override;
   std::size_t change(const std::string& sql) override;
-  std::optional<std::int64_t> change_returning(const std::string& sql) override;
+  Changed change_kept(const KeptStatement&, std::span<const Parameter>) override;
   std::vector<Row> read(const std::string& sql, std::size_t columns) override;
+  std::vector<Row> read_kept(const KeptStatement&, std::span<const Parameter>, std::size_t columns) override;
   PurgeReply purge_some(const PurgeBatch&) override;
 
  protected:
@@ -74,11 +76,10 @@ class MysqlSession final : public Session {
   ClaimReply open_and_claim(const ClaimRequest&) override;
 
  private:
-  struct Changed {
-    std::size_t rows;
-    std::uint64_t insert_id;
-  };
-  Changed change_with(const std::string& sql);
+  template <class Use>
+  auto with_kept(const KeptStatement&, std::span<const Parameter>, const Use& use);
+  template <class Run>
+  auto alone(const Run& run);
 
   /// A statement, and how many rows it must change.
   struct Confirmation {

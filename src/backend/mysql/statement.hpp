@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
@@ -43,6 +45,10 @@ class MysqlStatement {
   /// Runs the statement. The values are sent as bytes without a character set. A null pointer is NULL. Returns the
   /// number of the error, or 0. After a success, call `take_reply`.
   unsigned try_run(std::span<const std::string_view> values = {});
+
+  /// What the last run has changed. Call these before `take_reply`.
+  std::size_t affected_rows() const noexcept { return static_cast<std::size_t>(mysql_stmt_affected_rows(statement_)); }
+  std::int64_t insert_id() const noexcept { return static_cast<std::int64_t>(mysql_stmt_insert_id(statement_)); }
 
   /// Reads everything that the last run has returned.
   MysqlReply take_reply();

@@ -146,52 +146,6 @@ bool MysqlSession::wait_until_durable(std::string_view consumer, std::string_vie
   return changed;
 }
 
-std::size_t MysqlSession::execute(const std::string& sql) {
-  MYSQL* db = connection();
-  exec(db, sql);
-  return static_cast<std::size_t>(mysql_affected_rows(db));
-}
-
-bool MysqlSession::try_run_kept(const KeptStatement& statement, std::span<const Parameter> values) {
-  MYSQL* db = connection();
-  if (!pooled_ || !is_configured_connection(db)) return false;
-  MysqlStatement& kept = kept_[&statement];
-  if (!kept.prepared()) kept.prepare(db, statement.sql(dialect()));
-  std::vector<std::string_view> bytes;
-  bytes.reserve(values.size());
-  for (const Parameter& each : values) bytes.push_back(each.value);
-  if (kept.try_run(bytes) != 0) kept.throw_error();
-  (void)kept.take_reply();
-  return true;
-}
-
-std::size_t MysqlSession::change(const std::string& sql) { return change_with(sql).rows; }
-
-std::optional<std::int64_t> MysqlSession::change_returning(const std::string& sql) {
-  const Changed changed = change_with(sql);
-  if (changed.rows == 0) return std::nullopt;
-  return static_cast<std::int64_t>(changed.insert_id);
-}
-
-MysqlSession::Changed MysqlSession::change_with(const std::string& sql) {
-  MYSQL* db = connection();
-  const bool autocommit = pooled_ || autocommit_;
-  try {
-    const Changed changed{.rows = execute(sql), .insert_id = mysql_insert_id(db)};
-    if (!autocommit) exec(db, "COMMIT");
-    return changed;
-  } catch (...) {
-    if (!autocommit) try_exec(db, "ROLLBACK");
-    throw;
-  }
-}
-
-std::vector<Row> MysqlSession::read(const std::string& sql, std::size_t /*columns*/) {
-  auto rows = query_rows(connection(), sql);
-  if (!pooled_ && !autocommit_) exec(connection(), "COMMIT");
-  return rows;
-}
-
 void MysqlSession::catch_up() {
   find_cluster();
   if (!flavour_.cluster) return;

@@ -52,12 +52,14 @@ class PostgresqlDialect final : public Dialect {
     if (type == ParameterType::bytes) return fmt::format("${}", position);
     std::string text = fmt::format("pg_catalog.convert_from(${}, 'UTF8')", position);
     if (type == ParameterType::text) return text;
-    return fmt::format("CAST({} AS {})", text, type == ParameterType::uuid ? "uuid" : "integer");
+    if (type == ParameterType::token) return fmt::format("CAST(pg_catalog.encode(${}, 'hex') AS uuid)", position);
+    return fmt::format("CAST({} AS {})", text, type == ParameterType::uuid ? "uuid" : "bigint");
   }
 
   std::string now() const override { return "pg_catalog.clock_timestamp()"; }
-  std::string now_plus(std::chrono::milliseconds later) const override {
-    return fmt::format("pg_catalog.clock_timestamp() + {}", interval(later));
+  using Dialect::now_plus;
+  std::string now_plus(std::string_view milliseconds) const override {
+    return fmt::format("pg_catalog.clock_timestamp() + {} * interval '1 millisecond'", milliseconds);
   }
   std::string now_in_microseconds() const override {
     return "CAST(extract(epoch FROM pg_catalog.clock_timestamp()) * 1000000 AS bigint)";

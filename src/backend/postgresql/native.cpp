@@ -36,7 +36,10 @@ PostgresqlResult exec(PGconn* connection, const std::string& sql) {
 }
 
 std::vector<Row> postgresql_query(PGconn* connection, const std::string& text, std::size_t columns) {
-  const auto result = exec(connection, text);
+  return postgresql_rows(exec(connection, text), columns);
+}
+
+std::vector<Row> postgresql_rows(const PostgresqlResult& result, std::size_t columns) {
   std::vector<Row> rows(static_cast<std::size_t>(PQntuples(result.get())), Row(columns));
   for (std::size_t i = 0; i < rows.size(); ++i) {
     for (std::size_t j = 0; j < columns; ++j) {

@@ -34,6 +34,7 @@ PostgresqlResult exec(PGconn* connection, const std::string& sql);
 
 /// Runs one query and fetches all rows as text.
 std::vector<Row> postgresql_query(PGconn*, const std::string& sql, std::size_t columns);
+std::vector<Row> postgresql_rows(const PostgresqlResult&, std::size_t columns);
 
 /// Throws the error of the result. If the client found the connection broken, the server has sent no SQLSTATE. The code
 /// of the error is then 08006.

@@ -10,7 +10,7 @@ TXINBOX_NAMESPACE_BEGIN
 namespace backend {
 namespace {
 
-constexpr std::size_t max_values = 8;
+constexpr std::size_t max_values = 9;
 constexpr int binary = 1;
 
 /// The arrays that libpq needs for parameters.

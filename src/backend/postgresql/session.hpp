@@ -26,8 +26,8 @@ std::string postgresql_purge_sql(const Dialect&, const PurgeBatch&, int server_v
 /// round trip use one pipeline. A pool's connection keeps the statements of a delivery prepared, and a caller's
 /// connection those that the server would have to plan.
 ///
-/// session.cpp handles the settings. claim.cpp and transaction.cpp handle the guarded transaction. purge.cpp removes
-/// old rows.
+/// session.cpp handles the settings. claim.cpp and transaction.cpp handle the guarded transaction.
+/// single_statements.cpp runs other statements. purge.cpp removes old rows.
 class PostgresqlSession final : public Session {
  public:
   PostgresqlSession(ConnectionPtr, Ownership);
@@ -62,8 +62,9 @@ class PostgresqlSession final : public Session {
   std::size_t execute(const std::string& sql) override;
   bool try_run_kept(const KeptStatement&, std::span<const Parameter>) override;
   std::size_t change(const std::string& sql) override;
-  std::optional<std::int64_t> change_returning(const std::string& sql) override;
+  Changed change_kept(const KeptStatement&, std::span<const Parameter>) override;
   std::vector<Row> read(const std::string& sql, std::size_t columns) override;
+  std::vector<Row> read_kept(const KeptStatement&, std::span<const Parameter>, std::size_t columns) override;
   PurgeReply purge_some(const PurgeBatch&) override;
 
  protected:
@@ -92,7 +93,14 @@ class PostgresqlSession final : public Session {
   void add(PostgresqlPipeline&, const Statement&, std::span<const PostgresqlValue> = {}) const;
   std::string begin_sql() const { return refuses_writes_ ? "BEGIN READ WRITE" : "BEGIN"; }
   void require_begun(const std::vector<PostgresqlResult>&) const;
+  Statement kept(const KeptStatement&);
+
   PostgresqlResult change_with(const std::string& sql);
+
+  enum class Access { read, write };
+  std::vector<PostgresqlResult> run_alone(Access, const Statement&, std::span<const PostgresqlValue>);
+  PostgresqlResult result_of(Access, std::vector<PostgresqlResult>);
+  PostgresqlResult run_kept(Access, const KeptStatement&, std::span<const Parameter>);
   std::string store_sql(const ClaimToCommit&) const;
   std::vector<PostgresqlResult> run(const std::function<void(PostgresqlPipeline&)>& fill);
   PostgresqlResult run_on_savepoint(const std::string& sql);

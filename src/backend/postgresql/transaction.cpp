@@ -257,64 +257,6 @@ bool PostgresqlSession::rollback_to_savepoint() noexcept {
   return succeeded(try_exec(pg, fmt::format("ROLLBACK TO SAVEPOINT {0}; RELEASE SAVEPOINT {0}", step_)).get());
 }
 
-std::size_t PostgresqlSession::execute(const std::string& sql) {
-  return static_cast<std::size_t>(number_in(PQcmdTuples(exec(connection(), sql).get())));
-}
-
-bool PostgresqlSession::try_run_kept(const KeptStatement& statement, std::span<const Parameter> values) {
-  PGconn* pg = connection();
-  if (!prepared_ || PQbackendPID(pg) != process_id_) return false;
-  std::vector<PostgresqlValue> bytes;
-  bytes.reserve(values.size());
-  for (const Parameter& each : values) bytes.push_back(each.value);
-  const auto at = kept_.find(&statement);
-  const bool is_new = at == kept_.end();
-  const std::string name =
-      is_new ? fmt::format("{}_kept_{}_{}", guard_, statement_generation_, kept_.size()) : at->second;
-  const auto results = run([&](PostgresqlPipeline& pipeline) {
-    if (is_new) pipeline.add_preparation(name.c_str(), statement.sql(dialect()).c_str());
-    pipeline.add_prepared(name.c_str(), bytes);
-  });
-  if (lost_statements(results)) keeps_prepared_ = false;  // the next run on this connection uses no prepared statements
-  // The server keeps the statement even if the transaction is rolled back.
-  if (is_new && !results.empty() && succeeded(results[0].get())) kept_.emplace(&statement, name);
-  require_all(pg, results, is_new ? 2 : 1);
-  return true;
-}
-
-std::size_t PostgresqlSession::change(const std::string& sql) {
-  return static_cast<std::size_t>(number_in(PQcmdTuples(change_with(sql).get())));
-}
-
-std::optional<std::int64_t> PostgresqlSession::change_returning(const std::string& sql) {
-  const auto result = change_with(sql);
-  if (PQntuples(result.get()) == 0 || PQgetisnull(result.get(), 0, 0) != 0) return std::nullopt;
-  return number_in(field(result, 0, 0));
-}
-
-/// Runs one statement in a transaction of its own, which may write. Returns the result.
-PostgresqlResult PostgresqlSession::change_with(const std::string& sql) {
-  PGconn* pg = connection();
-  if (!refuses_writes_) return exec(pg, sql);
-  auto results = run_pipeline(pg, [&](PostgresqlPipeline& pipeline) {
-    pipeline.add(begin_.sql.c_str());
-    pipeline.add(sql.c_str());
-    pipeline.add("COMMIT");
-  });
-  try {
-    require_begun(results);
-    require_all(pg, results, 3);
-  } catch (...) {
-    if (PQtransactionStatus(pg) != PQTRANS_IDLE) try_exec(pg, "ROLLBACK");
-    throw;
-  }
-  return std::move(results[1]);
-}
-
-std::vector<Row> PostgresqlSession::read(const std::string& sql, std::size_t columns) {
-  return postgresql_query(connection(), sql, columns);
-}
-
 }  // namespace backend
 TXINBOX_NAMESPACE_END
 }  // namespace txinbox

@@ -18,12 +18,6 @@ std::string quoted(std::string_view text) {
   return quoted += '\'';
 }
 
-/// Returns a modifier of SQLite's date functions.
-std::string seconds(std::chrono::milliseconds time) {
-  const auto count = time.count();
-  return fmt::format("'{}{}.{:03} seconds'", count < 0 ? '-' : '+', std::abs(count) / 1000, std::abs(count) % 1000);
-}
-
 class Sqlite3Dialect final : public Dialect {
  public:
   /// Only the main database is used, because a transaction on several files is not atomic in a crash.
@@ -33,12 +27,17 @@ class Sqlite3Dialect final : public Dialect {
   std::string bytes(std::string_view value) const override { return fmt::format("x'{}'", detail::to_hex(value)); }
   std::string token(const detail::Token& value) const override { return bytes(value.bytes()); }
 
-  std::string parameter(ParameterType, int position) const override { return fmt::format("?{}", position); }
+  // An expression has no type to which SQLite would convert a text before it compares them.
+  std::string parameter(ParameterType type, int position) const override {
+    return type == ParameterType::integer ? fmt::format("CAST(?{} AS INTEGER)", position)
+                                          : fmt::format("?{}", position);
+  }
 
   // SQLite evaluates 'now' once, at its first use in a statement. In a write, this is after the wait for the lock.
   std::string now() const override { return "strftime('%Y-%m-%d %H:%M:%f', 'now')"; }
-  std::string now_plus(std::chrono::milliseconds later) const override {
-    return fmt::format("strftime('%Y-%m-%d %H:%M:%f', 'now', {})", seconds(later));
+  using Dialect::now_plus;
+  std::string now_plus(std::string_view milliseconds) const override {
+    return fmt::format("strftime('%Y-%m-%d %H:%M:%f', 'now', printf('%+.3f seconds', {} / 1000.0))", milliseconds);
   }
   std::string now_in_microseconds() const override {
     return "CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000";

@@ -125,25 +125,6 @@ void Sqlite3Session::release_statements() noexcept {
   kept_.clear();
 }
 
-bool Sqlite3Session::try_run_kept(const KeptStatement& statement, std::span<const Parameter> values) {
-  if (!pooled_ || !intact()) return false;
-  Sqlite3Statement& kept = kept_[&statement];
-  if (!kept.prepared()) kept.prepare(connection(), statement.sql(dialect()));
-  int position = 0;
-  for (const Parameter& each : values) {
-    ++position;
-    if (each.value.data() == nullptr) {
-      kept.bind_null(position);
-    } else if (each.type == ParameterType::bytes) {
-      kept.bind_blob(position, each.value);
-    } else {
-      kept.bind_text(position, each.value);
-    }
-  }
-  kept.run();
-  return true;
-}
-
 void Sqlite3Session::configure(const PoolOptions& options) {
   lock_timeout_ = options.lock_timeout;
   configured_ = connection();

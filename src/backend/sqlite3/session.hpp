@@ -62,9 +62,10 @@ class Sqlite3Session final : public Session {
   std::size_t execute(const std::string& sql) override;
   bool try_run_kept(const KeptStatement&, std::span<const Parameter>) override;
   std::size_t change(const std::string& sql) override;
-  std::optional<std::int64_t> change_returning(const std::string& sql) override;
+  Changed change_kept(const KeptStatement&, std::span<const Parameter>) override;
   bool reads_before_insert() const noexcept override { return true; }
   std::vector<Row> read(const std::string& sql, std::size_t columns) override;
+  std::vector<Row> read_kept(const KeptStatement&, std::span<const Parameter>, std::size_t columns) override;
   PurgeReply purge_some(const PurgeBatch&) override;
 
  protected:
@@ -72,7 +73,9 @@ class Sqlite3Session final : public Session {
 
  private:
   template <class Run>
-  auto in_turn(const std::string& sql, const Run& run);
+  auto in_turn(const Run& run);
+  template <class Run>
+  auto with_kept(const KeptStatement&, std::span<const Parameter>, const Run& run);
 
   /// The data of the hooks. Its address distinguishes our hooks from others.
   struct Hooks {

@@ -132,12 +132,11 @@ TEST_CASE("each delivery under a lease takes as many round trips as the docs say
     const int before = proxy.round_trips();
     (void)consumer.consume({.business_key = key}, [&](Lease& lease) {
       running = proxy.round_trips();
-      if (key == "renewed") lease.renew();
+      if (key.starts_with("renewed")) lease.renew();
     });
     return proxy.round_trips() - before;
   };
-  count("old");
-  count("old");
+  for (const char* key : {"old", "old", "renewed before"}) count(key);  // they prepare the statements
   const int before = proxy.round_trips();
   const int whole = count("new");
   const int taken = running - before;

@@ -28,8 +28,9 @@ class SimDialect final : public backend::Dialect {
   std::string greater(std::string_view a, std::string_view b) const override { return sqlite3_->greater(a, b); }
 
   std::string now() const override { return "sim_now(0)"; }
-  std::string now_plus(std::chrono::milliseconds later) const override {
-    return fmt::format("sim_now({})", later.count());
+  using Dialect::now_plus;
+  std::string now_plus(std::string_view milliseconds) const override {
+    return fmt::format("sim_now({})", milliseconds);
   }
   std::string now_in_microseconds() const override { return "(sim_since('1970-01-01 00:00:00.000') * 1000)"; }
   std::string before(std::chrono::milliseconds age) const override { return now_plus(-age); }

@@ -163,15 +163,7 @@ class SimSession final : public Session {
     return changed;
   }
   bool try_run_kept(const KeptStatement& statement, std::span<const Parameter> values) override {
-    Values parameters;
-    for (const Parameter& each : values) {
-      const bool is_null = each.value.data() == nullptr;
-      parameters.push_back(is_null                               ? Value()
-                           : each.type == ParameterType::bytes   ? blob(each.value)
-                           : each.type == ParameterType::integer ? integer(std::stoll(std::string(each.value)))
-                                                                 : text(each.value));
-    }
-    server_.call([&] { (void)server_.run(resolve_conflict_mark(statement.sql(dialect())), parameters); });
+    server_.call([&] { (void)run_now(statement.sql(dialect()), values_of(values)); });
     return true;
   }
   std::size_t change(const std::string& sql) override {
@@ -179,18 +171,25 @@ class SimSession final : public Session {
     server_.call([&] { changed = run_now(sql); }, true);
     return changed;
   }
-  std::optional<std::int64_t> change_returning(const std::string& sql) override {
-    std::optional<std::int64_t> number;
+  Changed change_kept(const KeptStatement& statement, std::span<const Parameter> values) override {
+    Changed changed{};
     server_.call(
         [&] {
-          if (run_now(sql) == 1) number = server_.marked();
+          changed.rows = run_now(statement.sql(dialect()), values_of(values));
+          if (changed.rows == 1) changed.number = server_.marked();
         },
         true);
-    return number;
+    return changed;
   }
   std::vector<Row> read(const std::string& sql, std::size_t /*columns*/) override {
     std::vector<Values> rows;
     server_.call([&] { (void)server_.run(sql, {}, &rows); });
+    return as_rows(rows);
+  }
+  std::vector<Row> read_kept(const KeptStatement& statement, std::span<const Parameter> values,
+                             std::size_t /*columns*/) override {
+    std::vector<Values> rows;
+    server_.call([&] { (void)server_.run(statement.sql(dialect()), values_of(values), &rows); });
     return as_rows(rows);
   }
   PurgeReply purge_some(const PurgeBatch&) override { throw std::logic_error("the simulator does not purge yet"); }
@@ -213,7 +212,22 @@ class SimSession final : public Session {
 
   static Value integer(std::int64_t value) { return {.type = Value::Type::integer, .integer = value}; }
 
-  std::size_t run_now(const std::string& sql) { return server_.run(resolve_conflict_mark(sql)); }
+  static Values values_of(std::span<const Parameter> parameters) {
+    Values values;
+    for (const Parameter& each : parameters) {
+      const bool is_null = each.value.data() == nullptr;
+      const bool is_blob = each.type == ParameterType::bytes || each.type == ParameterType::token;
+      values.push_back(is_null                               ? Value()
+                       : is_blob                             ? blob(each.value)
+                       : each.type == ParameterType::integer ? integer(std::stoll(std::string(each.value)))
+                                                             : text(each.value));
+    }
+    return values;
+  }
+
+  std::size_t run_now(const std::string& sql, const Values& values = {}) {
+    return server_.run(resolve_conflict_mark(sql), values);
+  }
 
   void open() {
     server_.foreign_commits = 0;
