@@ -8,7 +8,9 @@ namespace detail {
 namespace {
 
 bool may_join(const Job& job, const Entry& entry) {
-  return job.empty() || !(entry.runs_alone() || job.front()->runs_alone());
+  if (job.empty()) return true;
+  const Entry& first = *job.front();
+  return !entry.runs_alone() && !first.runs_alone() && entry.has_failed_before() == first.has_failed_before();
 }
 
 }  // namespace
@@ -33,8 +35,13 @@ void SequenceQueue::enqueue(const std::shared_ptr<Sequence>& sequence, Clock::ti
   if (sequence->not_before > now) {
     delayed_.emplace(sequence->not_before, sequence);
   } else {
-    ready_.push_back(sequence);
+    make_ready(sequence);
   }
+}
+
+void SequenceQueue::make_ready(std::shared_ptr<Sequence> sequence) {
+  const bool failed = !sequence->waiting.empty() && sequence->waiting.front()->has_failed_before();
+  (failed ? ready_again_ : ready_).push_back(std::move(sequence));
 }
 
 void SequenceQueue::forget_if_empty(const std::shared_ptr<Sequence>& sequence) {
@@ -48,7 +55,7 @@ void SequenceQueue::forget(const std::shared_ptr<Sequence>& sequence) {
 
 void SequenceQueue::enqueue_due(Clock::time_point now) {
   while (!delayed_.empty() && delayed_.begin()->first <= now) {
-    ready_.push_back(std::move(delayed_.begin()->second));
+    make_ready(std::move(delayed_.begin()->second));
     delayed_.erase(delayed_.begin());
   }
 }
@@ -58,9 +65,10 @@ Job SequenceQueue::take(Clock::time_point now, std::size_t most) {
   const auto has_room_for = [&](const Sequence& sequence) {
     return job.size() < most && !sequence.waiting.empty() && may_join(job, *sequence.waiting.front());
   };
-  while (is_any_ready(now) && has_room_for(*ready_.front())) {
-    const auto sequence = std::move(ready_.front());
-    ready_.pop_front();
+  if (!is_any_ready(now)) return job;
+  for (auto& ready = next_queue(); !ready.empty() && has_room_for(*ready.front()); drop_empty(ready, now)) {
+    const auto sequence = std::move(ready.front());
+    ready.pop_front();
     sequence->is_queued = false;
     sequence->is_running = true;
     while (has_room_for(*sequence)) {
@@ -75,14 +83,26 @@ Job SequenceQueue::take(Clock::time_point now, std::size_t most) {
 
 bool SequenceQueue::is_any_ready(Clock::time_point now) {
   enqueue_due(now);
-  // A sequence is empty if the broker has taken its messages back.
-  while (!ready_.empty() && ready_.front()->waiting.empty()) {
-    const auto sequence = std::move(ready_.front());
-    ready_.pop_front();
+  drop_empty(ready_, now);
+  drop_empty(ready_again_, now);
+  return !ready_.empty() || !ready_again_.empty();
+}
+
+/// Drops the first sequences that are empty: the broker has taken their messages back.
+void SequenceQueue::drop_empty(std::deque<std::shared_ptr<Sequence>>& ready, Clock::time_point now) {
+  while (!ready.empty() && ready.front()->waiting.empty()) {
+    const auto sequence = std::move(ready.front());
+    ready.pop_front();
     sequence->is_queued = false;
     enqueue(sequence, now);  // forgets it
   }
-  return !ready_.empty();
+}
+
+/// Returns the ready queue for the next job. One of them is not empty.
+std::deque<std::shared_ptr<Sequence>>& SequenceQueue::next_queue() {
+  const bool from_failed = ready_.empty() || (is_turn_of_failed_ && !ready_again_.empty());
+  is_turn_of_failed_ = !from_failed;
+  return from_failed ? ready_again_ : ready_;
 }
 
 std::optional<SequenceQueue::Clock::time_point> SequenceQueue::next_due() const {

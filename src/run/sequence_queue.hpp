@@ -37,7 +37,8 @@ class SequenceQueue {
   void forget_if_empty(const std::shared_ptr<Sequence>&);
 
   /// Takes at most `most` messages that may run now. Their sequences belong to the caller. To return a sequence, the
-  /// caller sets `is_running` to false and calls `enqueue`. A suspect is the only message of its job.
+  /// caller sets `is_running` to false and calls `enqueue`. A suspect is the only message of its job. Messages whose
+  /// handler has failed are in other jobs than messages whose handler has not, and the two kinds take turns.
   Job take(Clock::time_point now, std::size_t most);
 
   /// Whether a message may run now.
@@ -48,11 +49,16 @@ class SequenceQueue {
 
  private:
   void forget(const std::shared_ptr<Sequence>&);
+  void make_ready(std::shared_ptr<Sequence>);
   void enqueue_due(Clock::time_point now);
+  void drop_empty(std::deque<std::shared_ptr<Sequence>>&, Clock::time_point now);
+  std::deque<std::shared_ptr<Sequence>>& next_queue();
 
   const Ordering order_;
   std::unordered_map<std::string, std::shared_ptr<Sequence>> sequences_;
   std::deque<std::shared_ptr<Sequence>> ready_;
+  std::deque<std::shared_ptr<Sequence>> ready_again_;  ///< The handler of their first message has failed.
+  bool is_turn_of_failed_ = false;                     ///< The next job has messages whose handler has failed.
   std::multimap<Clock::time_point, std::shared_ptr<Sequence>> delayed_;
 };
 
