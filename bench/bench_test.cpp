@@ -134,6 +134,14 @@ TEST_CASE("the other sections return their figures") {
   CHECK(names_of(loop["healthy_per_second"]["5"], 1) == std::set<std::string>{"0", "3"});
   CHECK(names_of(loop["healthy_per_second"]["1"], 1) == std::set<std::string>{"0", "7"});
 
+  const Json growth =
+      measure_growth(folder.target, {.rounds = 1, .slot = std::chrono::milliseconds(5), .outbox = {5'000, 6'000}});
+  CHECK(names_of(growth["batch"], 1) == std::set<std::string>{"1", "3", "10", "30", "100", "300", "1000"});
+  CHECK(names_of(growth["failing"], 1).size() == 6);
+  CHECK(names_of(growth["workers"], 1).size() == 4);
+  CHECK(names_of(growth["lanes"], 1).size() == 6);
+  CHECK(names_of(growth["outbox"], 5) == std::set<std::string>{"5000", "6000"});
+
   const Json memory = measure_memory(folder.target, {.messages = 200, .warm_up = 50});
   CHECK(memory["growth_kib"].size() == 10);
   CHECK(memory["resident_kib"] > 0);

@@ -4,6 +4,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <stdexcept>
@@ -83,12 +84,11 @@ Json measure_command(const Target& target, const CommandOptions& options) {
     rotated(2, round, [&](std::size_t variant) {
       const Database database(target);
       const std::string name = variant == 0 ? "command" : "by_hand";
-      const std::string path = database.url().substr(database.url().find(':') + 1);
+      ::setenv("TXINBOX_DB", database.url().c_str(), 1);  // a command line would show its password
       const auto [seconds, cpu_seconds] =
-          variant == 0
-              ? run({options.command, "consume", "--db", database.url(), "--consumer", "bench", "--key", "/order/no",
-                     "--batch", batch, "--sql", "UPDATE bench_account SET n = n + 1 WHERE id = :account", file})
-              : run({options.by_hand, path, batch, file});
+          variant == 0 ? run({options.command, "consume", "--consumer", "bench", "--key", "/order/no", "--batch", batch,
+                              "--sql", "UPDATE bench_account SET n = n + 1 WHERE id = :account", file})
+                       : run({options.by_hand, batch, file});
       wall[name].push_back(seconds);
       cpu[name].push_back(cpu_seconds);
       Pool pool = database.pool(1);

@@ -121,6 +121,16 @@ int main(int argc, char** argv) {
   command->add_option("--messages", loop.messages, "In each round, for the loop's own cost");
   command->add_option("--slot-ms", loop_slot, "Of each number of stuck lanes");
 
+  GrowthOptions growth;
+  long growth_slot = growth.slot.count();
+  command = add(app, "growth", "One message by the size of a batch and other sizes", target, chosen, [&] {
+    growth.slot = std::chrono::milliseconds(growth_slot);
+    return measure_growth(target, growth);
+  });
+  command->add_option("--rounds", growth.rounds);
+  command->add_option("--slot-ms", growth_slot, "Of each size");
+  command->add_option("--outbox", growth.outbox, "Numbers of messages in the outbox")->delimiter(',');
+
   MemoryOptions memory;
   command = add(app, "memory", "Growth of the process", target, chosen, [&] { return measure_memory(target, memory); });
   command->add_option("--messages", memory.messages);

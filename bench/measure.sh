@@ -186,6 +186,10 @@ for section in "$@"; do
         measure loop "$database" "$(apart "$database")" relaxed loop --rounds "$(either 2 7)" \
           --messages "$(either 5000 50000)" --slot-ms "$(either 200 2000)"
         ;;
+      growth)
+        measure growth "$database" "$(apart "$database")" durable growth --rounds "$(either 1 7)" \
+          --slot-ms "$(either 30 200)" --outbox "$(either 5000,30000 5000,30000,200000,1000000)"
+        ;;
       redeliveries)
         measure redeliveries "$database" "$(apart "$database")" durable redeliveries --rounds "$(either 2 7)" \
           --messages "$(either 300 1000)"
@@ -199,9 +203,11 @@ for section in "$@"; do
         measure memory "$database" "$(apart "$database")" relaxed memory --messages "$messages" --warm-up "$warm_up"
         ;;
       command)
-        [ "$database" = sqlite3 ] || continue
-        measure command sqlite3 one-cpu durable command --lines "$(either 20000 1000000)" --rounds "$(either 1 3)" \
-          --command "$build/tools/cli/txinbox" --by-hand "$build/bench/txinbox_consume_by_hand"
+        client=$database
+        [ "$database" != mariadb ] || client=mysql
+        measure command "$database" "$(apart "$database")" durable command --lines "$(either 20000 1000000)" \
+          --rounds "$(either 1 3)" --command "$build/tools/cli/txinbox" \
+          --by-hand "$build/bench/txinbox_consume_by_hand_$client"
         ;;
       slow-disk)
         # The servers were started with the library. On SQLite, the client itself writes.

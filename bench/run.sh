@@ -6,8 +6,8 @@
 #   --database NAME  sqlite3, mariadb, mysql or postgresql only; may be repeated. Without it, all but MySQL, for which
 #                    transactions, round-trip and threads are measured
 #   --only SECTION   transactions, round-trip, instructions, threads, sizes, purge, page, http, redis,
-#                    kafka, rabbitmq, rocketmq, loop, outbox, redeliveries, command, memory or slow-disk only; may be
-#                    repeated
+#                    kafka, rabbitmq, rocketmq, loop, growth, outbox, redeliveries, command, memory or slow-disk only;
+#                    may be repeated
 #   --rows LIST      the sizes of the tables in the section sizes, for example 1000,10000000,100000000. Each million
 #                    rows take 0.3 GB of disk and about 10 s
 #   --compare REVISION
@@ -42,7 +42,7 @@ while [ $# -gt 0 ]; do
     --only)
       case ${2:-} in
         transactions | round-trip | instructions | threads | sizes | purge | page | http | redis | kafka | rabbitmq | \
-          rocketmq | loop | outbox | redeliveries | command | memory | slow-disk) sections+=("$2") ;;
+          rocketmq | loop | growth | outbox | redeliveries | command | memory | slow-disk) sections+=("$2") ;;
         *) wrong "unknown section '${2:-}'" ;;
       esac
       shift
@@ -58,7 +58,7 @@ done
 [ ${#databases[@]} -gt 0 ] || databases=(sqlite3 mariadb postgresql)
 only=("${sections[@]}")
 [ ${#sections[@]} -gt 0 ] || sections=(transactions round-trip instructions threads sizes purge page http redis kafka rabbitmq
-  rocketmq loop outbox redeliveries command memory slow-disk)
+  rocketmq loop growth outbox redeliveries command memory slow-disk)
 
 step() { printf '== [%d:%02d] %s\n' $((SECONDS / 60)) $((SECONDS % 60)) "$*" >&2; }
 
@@ -75,7 +75,8 @@ build=$root/build/release
 mkdir -p "$build" "$output"
 cd "$root"
 cmake --preset release >"$build/configure.log" 2>&1 || { cat "$build/configure.log" >&2; exit 1; }
-cmake --build --preset release --target txinbox-cli txinbox_bench txinbox_fsync_delay txinbox_consume_by_hand \
+cmake --build --preset release --target txinbox-cli txinbox_bench txinbox_fsync_delay \
+  txinbox_consume_by_hand_sqlite3 txinbox_consume_by_hand_mysql txinbox_consume_by_hand_postgresql \
   txinbox_bench_http txinbox_bench_page txinbox_bench_redis txinbox_bench_kafka txinbox_bench_rabbitmq txinbox_bench_rocketmq >&2
 
 # The first two CPUs that this process may use. Without pinning, the figures can be wrong by a factor of five.

@@ -101,6 +101,16 @@ struct LoopOptions {
 /// other lanes are stuck.
 Json measure_loop(const Target&, const LoopOptions&);
 
+struct GrowthOptions {
+  int rounds = 7;
+  std::chrono::milliseconds slot{200};                            ///< About how long each size is measured in a round.
+  std::vector<int> outbox = {5'000, 30'000, 200'000, 1'000'000};  ///< The numbers of messages in the outbox.
+};
+
+/// Measures the time of one message by the size of a batch, its keys that fail, the workers and the stuck lanes of
+/// `run`, and the messages in the outbox.
+Json measure_growth(const Target&, const GrowthOptions&);
+
 struct MemoryOptions {
   int messages = 1'000'000;
   int warm_up = 20'000;
@@ -118,7 +128,7 @@ struct CommandOptions {
   std::string by_hand = {};  ///< The path of the program in C that does the same.
 };
 
-/// Compares the command with a program written by hand, on a file of JSON lines and SQLite.
+/// Compares the command with a program written by hand, on a file of JSON lines.
 Json measure_command(const Target&, const CommandOptions&);
 
 /// Returns the time of the disk's fdatasync, and the versions and settings of the database.

@@ -15,6 +15,14 @@ import targets
 from figures import Run
 
 TEMPLATE = Path(__file__).with_name("template.md")
+GROWTH = {
+    "batch": "Messages in a batch",
+    "batch_at_once": "Messages in a batch with one handler",
+    "failing": "Keys of 100 that fail",
+    "workers": "Workers",
+    "lanes": "Lanes that wait",
+    "outbox": "Messages in the outbox",
+}
 QUICK = "> A run with `--quick`: few rounds and small tables. Do not quote these figures.\n"
 
 
@@ -72,6 +80,9 @@ def main():
         rocketmq=sections.broker(run, "rocketmq", "source_alone", "the source"),
         loop_cost=sections.loop_cost(run),
         loop_lanes=sections.loop_lanes(run),
+        **{f"growth_{name}": sections.growth(run, name, what) for name, what in GROWTH.items()},
+        **{f"growth_{name}_plot": picture(drawn, "growth-" + name.replace("_", "-"), what)
+           for name, what in GROWTH.items()},
         outbox_add=sections.outbox_add(run),
         outbox_drain=sections.outbox_drain(run),
         outbox_failing=sections.outbox_failing(run),

@@ -140,7 +140,38 @@ def purge(run):
                   f"set logscale y\nset xtics ({tics})\nset key outside right")
 
 
-PLOTS = {"one-message": one_message, "batches": batches, "threads": threads, "sizes": sizes, "purge": purge}
+def growth(curve, xlabel, has_zero=False):
+    """Returns a function that draws how the time of one message grows."""
+
+    def draw_growth(run):
+        found = run.find("growth")
+        if not found:
+            return None
+
+        def series(m):
+            yield DATABASES[m["database"]], 1, {n: median(t) for n, t in m["result"][curve].items()}
+
+        # A logarithmic axis has no place for 0.
+        x = "set nonlinear x via log(x + 1) inverse exp(x) - 1" if has_zero else "set logscale x"
+        return curves(found, series, "Time of one message, durable", xlabel, "µs",
+                      f"{x}\nset yrange [0:*]\nset key outside right")
+
+    return draw_growth
+
+
+PLOTS = {
+    "one-message": one_message,
+    "batches": batches,
+    "threads": threads,
+    "sizes": sizes,
+    "purge": purge,
+    "growth-batch": growth("batch", "messages in a batch"),
+    "growth-batch-at-once": growth("batch_at_once", "messages in a batch with one handler"),
+    "growth-failing": growth("failing", "keys of 100 that fail in each batch", has_zero=True),
+    "growth-workers": growth("workers", "workers of run"),
+    "growth-lanes": growth("lanes", "lanes that wait beside four healthy ones", has_zero=True),
+    "growth-outbox": growth("outbox", "messages in the outbox"),
+}
 TERMINALS = {
     "svg": "svg size 760,420 font 'sans,11' background rgb 'white'",
     "png": "pngcairo size 1140,630 font 'DejaVu Sans,13' background rgb 'white'",

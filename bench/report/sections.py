@@ -364,6 +364,25 @@ def loop_cost(run):
     return or_absent(rows, ["", "`consume_batch`", "`run`", "The loop's own cost"])
 
 
+def growth(run, curve, what):
+    """A line for each size, with the time of one message on each database, and its ratio to the first size."""
+    found = run.find("growth")
+    if not found:
+        return ABSENT
+    header = [what]
+    for m in found:
+        header += [DATABASES[m["database"]], "to the first"]
+    rows = []
+    for size in found[0]["result"][curve]:
+        row = [f"{int(size):,}"]
+        for m in found:
+            times = m["result"][curve]
+            first = median(next(iter(times.values())))
+            row += [digits(median(times[size])) + " µs", digits(median(times[size]) / first)]
+        rows.append(row)
+    return table(header, rows)
+
+
 def loop_microseconds(measurement):
     """What the loop costs for a message: the median of the differences in each round."""
     times = measurement["result"]["microseconds"]
@@ -414,13 +433,14 @@ def command(run):
         for variant, name in (("command", "`txinbox consume`"), ("by_hand", "C by hand")):
             seconds = result["seconds"][variant]
             rows.append([
+                DATABASES[m["database"]],
                 name,
                 digits(median(seconds)) + " s",
                 digits(median(result["cpu_seconds"][variant])) + " s",
                 digits(result["lines"] / median(seconds)),
                 Ratios(seconds, result["seconds"]["by_hand"]),
             ])
-    return or_absent(rows, ["", "Time", "of it CPU", "Lines a second", "Ratio"])
+    return or_absent(rows, ["", "", "Time", "of it CPU", "Lines a second", "Ratio"], left=2)
 
 
 def memory(run):

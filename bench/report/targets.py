@@ -276,8 +276,8 @@ def sizes(run):
 def command(run):
     for m in run.find("command"):
         seconds = m["result"]["seconds"]
-        yield Target(f"the command on {m['result']['lines']:,} lines / C by hand", DATABASES["sqlite3"], 1.5,
-                     Ratios(seconds["command"], seconds["by_hand"]).median)
+        yield Target(f"the command on {m['result']['lines']:,} lines / C by hand", DATABASES[m["database"]],
+                     1.5 if m["database"] == "sqlite3" else 1.0, Ratios(seconds["command"], seconds["by_hand"]).median)
 
 
 def memory(run):
