@@ -53,6 +53,8 @@ def main():
     rounds = [len(m["result"]["new"]["by_hand"]) for m in run.find("transactions")]
     text = Template(TEMPLATE.read_text(encoding="utf-8")).substitute(
         notes="\n" + notes if notes else "",
+        date=machine.today(),
+        revision=f"`{machine.commit() or 'unknown'}`",
         rounds=f"{min(rounds)} to {max(rounds)}" if rounds and min(rounds) != max(rounds) else str(max(rounds, default=0)),
         in_short=sections.in_short(run),
         one_message_plot=picture(drawn, "one-message", "Time of one message relative to by hand"),

@@ -37,6 +37,10 @@ def commit():
     return name + (" with changes" if name and changed else "")
 
 
+def today():
+    return datetime.now(timezone.utc).strftime("%Y-%m-%d")
+
+
 def settings_text(settings):
     return ", ".join(f"{name} = {value}" for name, value in settings.items())
 
@@ -60,6 +64,5 @@ def machine(run, seconds):
         rows.append([DATABASES[m["database"]], f"{m['result']['version']}: {settings_text(m['result']['settings'])}"])
     name = commit()
     version = f"txinbox {described[0]['result']['txinbox']}" if described else "txinbox"
-    day = datetime.now(timezone.utc).strftime("%Y-%m-%d")
-    rows.append(["Measured", f"{version}{', commit ' + name if name else ''}, {day}, in {seconds} seconds"])
+    rows.append(["Measured", f"{version}{', commit ' + name if name else ''}, {today()}, in {seconds} seconds"])
     return table(["", ""], rows, left=2)

@@ -140,7 +140,7 @@ def purge(run):
                   f"set logscale y\nset xtics ({tics})\nset key outside right")
 
 
-def growth(curve, xlabel, has_zero=False):
+def growth(curve, xlabel, has_zero=False, logscale_y=False):
     """Returns a function that draws how the time of one message grows."""
 
     def draw_growth(run):
@@ -153,8 +153,10 @@ def growth(curve, xlabel, has_zero=False):
 
         # A logarithmic axis has no place for 0.
         x = "set nonlinear x via log(x + 1) inverse exp(x) - 1" if has_zero else "set logscale x"
+        tics = ", ".join(f'"{int(n):,}" {n}' for n in found[0]["result"][curve])
         return curves(found, series, "Time of one message, durable", xlabel, "µs",
-                      f"{x}\nset yrange [0:*]\nset key outside right")
+                      f"{x}\nset xtics ({tics})\nset {'logscale y' if logscale_y else 'yrange [0:*]'}\n"
+                      "set key outside right")
 
     return draw_growth
 
@@ -165,8 +167,8 @@ PLOTS = {
     "threads": threads,
     "sizes": sizes,
     "purge": purge,
-    "growth-batch": growth("batch", "messages in a batch"),
-    "growth-batch-at-once": growth("batch_at_once", "messages in a batch with one handler"),
+    "growth-batch": growth("batch", "messages in a batch", logscale_y=True),
+    "growth-batch-at-once": growth("batch_at_once", "messages in a batch with one handler", logscale_y=True),
     "growth-failing": growth("failing", "keys of 100 that fail in each batch", has_zero=True),
     "growth-workers": growth("workers", "workers of run"),
     "growth-lanes": growth("lanes", "lanes that wait beside four healthy ones", has_zero=True),
