@@ -153,7 +153,7 @@ class Dialect {
   /// The new number in `replace_existing`.
   virtual std::string new_number(std::string_view column) const { return "excluded." + std::string(column); }
 
-  /// `Session::change_returning` returns a number that an INSERT or UPDATE assigns. In the statement, `marked` takes
+  /// `Session::change_kept` returns a number that an INSERT or UPDATE assigns. In the statement, `marked` takes
   /// the place of the number, and `returning` is the end.
   virtual std::string marked(std::string_view number) const { return std::string(number); }
   virtual std::string returning(std::string_view number) const { return " RETURNING " + std::string(number); }

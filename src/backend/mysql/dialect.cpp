@@ -28,7 +28,7 @@ std::string microseconds(std::chrono::milliseconds time) {
   return std::to_string(std::chrono::microseconds(time).count());
 }
 
-class MysqlDialect final : public Dialect {
+class MysqlDialect : public Dialect {
  public:
   explicit MysqlDialect(std::string schema) : schema_(std::move(schema)) {}
 
@@ -98,10 +98,30 @@ class MysqlDialect final : public Dialect {
   const std::string schema_;
 };
 
+/// For one run of a statement that is not prepared: each parameter is a literal.
+class MysqlTextDialect final : public MysqlDialect {
+ public:
+  MysqlTextDialect(std::string schema, std::span<const Parameter> values)
+      : MysqlDialect(std::move(schema)), values_(values) {}
+
+  std::string parameter(ParameterType type, int position) const override {
+    const std::string_view value = values_[static_cast<std::size_t>(position - 1)].value;
+    if (value.data() == nullptr) return "NULL";
+    return type == ParameterType::integer ? std::string(value) : hex_literal(value);
+  }
+
+ private:
+  const std::span<const Parameter> values_;
+};
+
 }  // namespace
 
 std::unique_ptr<Dialect> make_mysql_dialect(std::string schema) {
   return std::make_unique<MysqlDialect>(std::move(schema));
+}
+
+std::string mysql_text(const KeptStatement& statement, const std::string& schema, std::span<const Parameter> values) {
+  return statement.sql(MysqlTextDialect(schema, values));
 }
 
 }  // namespace backend

@@ -18,6 +18,9 @@ namespace backend {
 /// The syntax of portable statements.
 std::unique_ptr<Dialect> make_mysql_dialect(std::string schema);
 
+/// Returns the text of a statement with these values as literals.
+std::string mysql_text(const KeptStatement&, const std::string& schema, std::span<const Parameter> values);
+
 std::unique_ptr<Catalog> make_mysql_catalog(ConnectionPtr);
 
 /// Whether this sql_mode makes the server refuse a value that it cannot store, instead of truncating it.

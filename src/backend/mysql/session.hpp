@@ -76,8 +76,12 @@ class MysqlSession final : public Session {
   ClaimReply open_and_claim(const ClaimRequest&) override;
 
  private:
-  template <class Use>
-  auto with_kept(const KeptStatement&, std::span<const Parameter>, const Use& use);
+  struct KeptReply {
+    Changed changed;
+    std::vector<MysqlRow> rows;
+  };
+  MysqlStatement* prepared_kept(const KeptStatement&);
+  KeptReply run_kept(const KeptStatement&, std::span<const Parameter>);
   template <class Run>
   auto alone(const Run& run);
 

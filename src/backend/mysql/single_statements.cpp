@@ -1,5 +1,10 @@
 // Single statements on MariaDB and MySQL: in the open transaction, or each in a transaction of its own.
 
+#include <mysqld_error.h>
+
+#include <utility>
+
+#include "backend/mysql/parts.hpp"
 #include "backend/mysql/session.hpp"
 
 namespace txinbox {
@@ -12,18 +17,41 @@ std::size_t MysqlSession::execute(const std::string& sql) {
   return static_cast<std::size_t>(mysql_affected_rows(db));
 }
 
-/// Runs the statement, and calls `use` with it. A pool keeps the statement prepared.
-template <class Use>
-auto MysqlSession::with_kept(const KeptStatement& statement, std::span<const Parameter> values, const Use& use) {
+/// Returns the statement, prepared. Null on a caller's session, and if the server prepares no more statements.
+MysqlStatement* MysqlSession::prepared_kept(const KeptStatement& statement) {
   MYSQL* db = connection();
-  MysqlStatement unkept;
-  MysqlStatement& prepared = pooled_ && is_configured_connection(db) ? kept_[&statement] : unkept;
-  if (!prepared.prepared()) prepared.prepare(db, statement.sql(dialect()));
+  if (!pooled_ || !is_configured_connection(db)) return nullptr;
+  MysqlStatement& kept = kept_[&statement];
+  return kept.prepared() || kept.try_prepare(db, statement.sql(dialect())) ? &kept : nullptr;
+}
+
+/// Runs the statement. If it is not prepared, its text has the values.
+MysqlSession::KeptReply MysqlSession::run_kept(const KeptStatement& statement, std::span<const Parameter> values) {
   std::vector<std::string_view> bytes;
   bytes.reserve(values.size());
   for (const Parameter& each : values) bytes.push_back(each.value);
-  if (prepared.try_run(bytes) != 0) prepared.throw_error();
-  return use(prepared);
+  MysqlStatement* prepared = prepared_kept(statement);
+  unsigned error = prepared != nullptr ? prepared->try_run(bytes) : 0;
+  if (error == ER_UNKNOWN_STMT_HANDLER) {  // a proxy has reset the connection
+    prepared->close();
+    prepared = prepared_kept(statement);
+    error = prepared != nullptr ? prepared->try_run(bytes) : 0;
+  }
+  KeptReply reply;
+  if (prepared != nullptr) {
+    if (error != 0) prepared->throw_error();
+    reply.changed = {.rows = prepared->affected_rows(), .number = prepared->insert_id()};
+    reply.rows = prepared->take_reply().rows;
+  } else {
+    MYSQL* db = connection();
+    MysqlReply of_text;
+    if (try_query(db, mysql_text(statement, schema_, values), of_text) != 0) throw_mysql_error(db);
+    reply.changed = {.rows = static_cast<std::size_t>(mysql_affected_rows(db)),
+                     .number = static_cast<std::int64_t>(mysql_insert_id(db))};
+    reply.rows = std::move(of_text.rows);
+  }
+  if (reply.changed.rows == 0) reply.changed.number.reset();
+  return reply;
 }
 
 /// Calls `run`, which runs a statement as a transaction of its own.
@@ -43,7 +71,7 @@ auto MysqlSession::alone(const Run& run) {
 
 bool MysqlSession::try_run_kept(const KeptStatement& statement, std::span<const Parameter> values) {
   if (!pooled_ || !is_configured_connection(connection())) return false;
-  with_kept(statement, values, [](MysqlStatement& prepared) { (void)prepared.take_reply(); });
+  (void)run_kept(statement, values);
   return true;
 }
 
@@ -52,14 +80,7 @@ std::size_t MysqlSession::change(const std::string& sql) {
 }
 
 Changed MysqlSession::change_kept(const KeptStatement& statement, std::span<const Parameter> values) {
-  return alone([&] {
-    return with_kept(statement, values, [](MysqlStatement& prepared) {
-      Changed changed{.rows = prepared.affected_rows(), .number = {}};
-      if (changed.rows > 0) changed.number = prepared.insert_id();
-      (void)prepared.take_reply();
-      return changed;
-    });
-  });
+  return alone([&] { return run_kept(statement, values).changed; });
 }
 
 std::vector<Row> MysqlSession::read(const std::string& sql, std::size_t /*columns*/) {
@@ -68,9 +89,7 @@ std::vector<Row> MysqlSession::read(const std::string& sql, std::size_t /*column
 
 std::vector<Row> MysqlSession::read_kept(const KeptStatement& statement, std::span<const Parameter> values,
                                          std::size_t /*columns*/) {
-  return alone([&] {
-    return with_kept(statement, values, [](MysqlStatement& prepared) { return prepared.take_reply().rows; });
-  });
+  return alone([&] { return run_kept(statement, values).rows; });
 }
 
 }  // namespace backend
