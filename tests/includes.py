@@ -32,7 +32,7 @@ def may_include(folder):
 
 # The public headers of each module. txinbox.hpp includes all of them.
 PUBLIC = {
-    "types": "finding pool_options connection_ref consumer_options delivery error listener message operator_action result retry_policy version",
+    "types": "finding pool_options connection_ref consumer_options delivery error incoming listener message operator_action result retry_policy version",
     "message": "json_content json_document json_template",
     "backend": "native",
     "schema": "schema",

@@ -73,6 +73,13 @@ struct ConsumerOptions {
   /// listener of a function. The heartbeat's thread of a `LeaseConsumer` never calls them.
   Listeners listeners = {};
 
+  /// Whether `Outbox::add` in a handler copies the trace context of the handler's delivery (`Message::incoming`) into
+  /// the messages that it adds: the headers `traceparent`, `tracestate` and `baggage` of W3C Trace Context and W3C
+  /// Baggage. So a trace goes on through this service, although the service has no tracer. A header that the message
+  /// has is never replaced. A handler with several messages (`BatchHandler`) forwards nothing, because an outgoing
+  /// message can belong to several of them. A `baggage` of more than 4 KiB is not copied.
+  bool forward_trace_context = true;
+
   /// A cache of keys that this consumer saw committed. It answers duplicates without the database. It is off by
   /// default. It needs a `TxConsumer` on a pool.
   RecentKeys recent_keys = {};

@@ -52,9 +52,10 @@ class Delivery {
   /// The consumer's stop token. A long handler can check it, and throw to give the message back to the broker.
   std::stop_token stop_token() const noexcept { return stop_; }
 
-  /// The broker's delivery, with its headers, if `run` called the handler.
+  /// The broker's delivery, with its headers: `Message::incoming`.
   ///
-  /// @errors `Error` invalid_argument if the handler was not called by `run`.
+  /// @errors `Error` invalid_argument if it is null: neither `run` nor an HTTP guard has called the
+  ///         handler, and the caller of `consume` has not set it.
   const Incoming& incoming() const;
 
   /// Stores `result` with the key's row. It commits with the transaction. Every later duplicate gets it in
@@ -121,7 +122,6 @@ class Delivery {
   bool may_refuse_ = true;
   bool keeps_statements_ = false;
   bool refused_ = false;
-  const Incoming* incoming_ = nullptr;
   detail::ConnectionLocals* locals_ = nullptr;
   std::unique_ptr<detail::ConnectionLocals> own_locals_;  ///< Used if no consumer created this delivery.
 };

@@ -7,9 +7,11 @@
 #include <concepts>
 #include <cstddef>
 #include <exception>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <type_traits>
 #include <utility>
@@ -21,6 +23,8 @@
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 
+struct OutgoingMessage;
+struct PublishResult;
 struct SourceEvent;
 struct SourceStatus;
 
@@ -133,6 +137,16 @@ struct RelayEvent {
   std::chrono::nanoseconds duration{0};  ///< For published: the time from reading the rows to removing them.
 };
 
+/// One call of a relay's publisher. It is valid only during the call of the listener.
+struct Publication {
+  std::span<const OutgoingMessage> messages;      ///< The messages that the publisher got.
+  std::span<const PublishResult> results;         ///< One for each message. Empty if the publisher threw, or if it has
+                                                  ///< returned another number of results.
+  std::exception_ptr error = {};                  ///< What the publisher threw. Null if it returned.
+  std::chrono::system_clock::time_point started;  ///< When the publisher was called.
+  std::chrono::nanoseconds duration{0};           ///< How long it took.
+};
+
 /// A part of a delivery that takes time.
 enum class ScopeKind {
   consume,  ///< One call of `consume` or `consume_batch`. With `count_starts`, a batch is one scope for each message.
@@ -148,6 +162,7 @@ struct Scope {
   ScopeKind kind;                     ///< The part of the delivery.
   std::string_view consumer;          ///< The name of the consumer.
   std::span<const Message> messages;  ///< For handler: the message of the handler. Otherwise: all messages of the call.
+                                      ///< `Message::incoming` has the broker's delivery, with its headers.
   int attempt = 1;                    ///< The number of the run within this call. For consume: 1.
 };
 
@@ -191,6 +206,17 @@ class Listener {
 
   /// It is called for each event of an `OutboxRelay`, on the relay's thread.
   virtual void on_relay_event(const RelayEvent&) {}
+
+  /// It is called when a handler adds a message to the outbox, on the handler's thread, in the handler's scope. It may
+  /// change the headers with which the message goes out, for example to set `traceparent`. They are those of the
+  /// message, with the trace context of the delivery (`ConsumerOptions::forward_trace_context`). If it throws, its
+  /// changes are dropped. If the headers then break the limits of `OutgoingMessage`, the changes of all listeners are
+  /// dropped.
+  virtual void on_outgoing(const OutgoingMessage&, std::map<std::string, std::string>& /*headers*/) {}
+
+  /// It is called after each call of a relay's publisher, on the relay's thread. The relay removes the rows of the
+  /// published messages after it, so return soon.
+  virtual void on_publish(const Publication&) {}
 
  protected:
   Listener() = default;

@@ -14,6 +14,8 @@
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 
+struct Incoming;
+
 /// The parts of one message that the inbox uses, with the key that identifies it. Only the handler uses the other
 /// parts.
 ///
@@ -46,6 +48,12 @@ struct Message {
   /// It is for requests that may be repeated on purpose after some time. It is not for messages of a broker, because a
   /// broker can deliver a message again at any time. Rows that are parked, torn or discarded do not expire.
   std::chrono::milliseconds valid_for{0};
+
+  /// The broker's delivery, with its headers. `run` sets it, and a handler gets it from `Delivery::incoming`. An HTTP
+  /// guard sets it, too: then it is the request, and the names of its headers are in lower case. If you call `consume`
+  /// yourself, you may set it: then `Outbox::add` copies its trace context, and the listeners get it. txinbox reads it
+  /// only during the call, so it must exist until `consume` returns. Null: there is none.
+  const Incoming* incoming = nullptr;
 };
 
 /// Joins several fields into one `Message::content`. Two different lists of fields never give the same content:

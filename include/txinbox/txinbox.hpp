@@ -12,6 +12,7 @@
 #include <txinbox/failed_messages.hpp>
 #include <txinbox/finding.hpp>
 #include <txinbox/idempotent.hpp>
+#include <txinbox/incoming.hpp>
 #include <txinbox/inspect.hpp>
 #include <txinbox/json_content.hpp>
 #include <txinbox/json_document.hpp>

@@ -243,7 +243,8 @@ class Session {
     return use == TransactionUse::own ? change(sql) : execute(sql);
   }
 
-  /// Does what `change` does. A pool's session keeps the statement prepared from then on. Use the number only if the statement matches at most one row, and ends with `Dialect::returning`.
+  /// Does what `change` does. A pool's session keeps the statement prepared from then on. Use the number only if the
+  /// statement matches at most one row, and ends with `Dialect::returning`.
   virtual Changed change_kept(const KeptStatement&, std::span<const Parameter>) = 0;
 
   /// Runs one SELECT and leaves no transaction open.

@@ -18,12 +18,12 @@ Delivery::Delivery(Delivery&&) noexcept = default;
 Delivery::~Delivery() = default;
 
 const Incoming& Delivery::incoming() const {
-  if (incoming_ == nullptr) {
+  if (message_->incoming == nullptr) {
     throw Error(ErrorCode::invalid_argument,
-                "Delivery::incoming is known only to a handler that txinbox::run has called; a handler that is called "
-                "by consume has Delivery::message");
+                "Delivery::incoming is known only to a handler that txinbox::run has called; if you call consume "
+                "yourself, set Message::incoming, or use Delivery::message");
   }
-  return *incoming_;
+  return *message_->incoming;
 }
 
 void Delivery::store(std::string result) {

@@ -12,6 +12,7 @@
 #include "pool/connection_locals.hpp"
 #include "tables/outbox_scope.hpp"
 #include "telemetry/listeners.hpp"
+#include "telemetry/running_handler.hpp"
 #include "types/handler_error.hpp"
 
 namespace txinbox {
@@ -76,6 +77,7 @@ void run_handler(const ConsumerPolicy& policy, const Handler& handler, SessionHa
   prepare(delivery, policy, session);
   const LocalsOfTransaction locals(session);
   const OutboxScope outbox(session.backend(), policy.consumer, delivery.message());
+  const RunningHandler running(policy.options, &delivery.message());
   const HandlerConnection connection(session.backend().connection_ptr());
   with_errors_of(session, [&] {
     run_in_scope(policy.options.listeners,
@@ -89,6 +91,7 @@ void run_handler(const ConsumerPolicy& policy, const BatchHandler& handler, Sess
                  std::span<Delivery> deliveries, std::span<const Message> batch) {
   for (Delivery& each : deliveries) prepare(each, policy, session);
   const LocalsOfTransaction locals(session);
+  const RunningHandler running(policy.options, deliveries.size() == 1 ? &deliveries.front().message() : nullptr);
   const HandlerConnection connection(session.backend().connection_ptr());
   with_errors_of(session, [&] {
     run_in_scope(policy.options.listeners, policy.scope(ScopeKind::handler, batch, deliveries.front().attempt()),

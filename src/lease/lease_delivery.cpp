@@ -12,6 +12,7 @@
 #include "message/key.hpp"
 #include "pool/connection_locals.hpp"
 #include "telemetry/listeners.hpp"
+#include "telemetry/running_handler.hpp"
 #include "types/handler_error.hpp"
 
 namespace txinbox {
@@ -78,6 +79,7 @@ Result LeaseDelivery::run(const Grant& grant) {
   try {
     begin_handler(lease);
     handler_ran_ = true;
+    const RunningHandler running(policy_.options, &message_);
     run_in_scope(policy_.options.listeners, policy_.scope(ScopeKind::handler, {&message_, 1}),
                  [&] { handler_(lease.lease()); });
     lease.stop_heartbeat();

@@ -1,5 +1,6 @@
 #include "outbox/outgoing_message.hpp"
 
+#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -9,6 +10,7 @@
 #include "base/text.hpp"
 #include "base/uuid.hpp"
 #include "message/json/json_value.hpp"
+#include "telemetry/running_handler.hpp"
 
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
@@ -62,6 +64,25 @@ std::string headers_text(const std::map<std::string, std::string>& headers) {
   return text;
 }
 
+/// Returns none if the headers break the limits.
+std::optional<std::string> valid_headers_text(const std::map<std::string, std::string>& headers) {
+  try {
+    return headers_text(headers);
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+}
+
+/// Returns the message's headers, with those that the running handler's consumer adds. If these break the limits, they
+/// are left out: a trace must not stop a message.
+std::string outgoing_headers(const OutgoingMessage& message) {
+  std::string own = headers_text(message.headers);
+  const RunningHandler* const handler = RunningHandler::current();
+  if (handler == nullptr || !handler->changes_headers()) return own;
+  if (auto changed = valid_headers_text(handler->with_changes(message, message.headers))) return *std::move(changed);
+  return valid_headers_text(handler->with_context(message.headers)).value_or(std::move(own));
+}
+
 }  // namespace
 
 OutboxRow row_of(const OutgoingMessage& message) {
@@ -77,7 +98,7 @@ OutboxRow row_of(const OutgoingMessage& message) {
           .key = message.key,
           .type = message.type,
           .payload = message.payload,
-          .headers = headers_text(message.headers)};
+          .headers = outgoing_headers(message)};
 }
 
 OutgoingMessage message_of(OutboxRow&& row) {

@@ -78,11 +78,17 @@ void RelayRun::perform(const relay_job::Read& job, const std::stop_token& stop) 
 
 void RelayRun::perform(const relay_job::Publish& job, const std::stop_token&) {
   std::vector<PublishResult> results;
+  Publication publication{.messages = job.messages, .results = {}, .started = std::chrono::system_clock::now()};
+  const auto begin = Clock::now();
   try {
     results = publisher_(job.messages);
+    if (results.size() == job.messages.size()) publication.results = results;
   } catch (...) {
-    return machine_.publisher_threw(std::current_exception(), Clock::now());
+    publication.error = std::current_exception();
   }
+  publication.duration = Clock::now() - begin;
+  detail::notify(options_.listeners, publication);
+  if (publication.error) return machine_.publisher_threw(publication.error, Clock::now());
   machine_.published(results, Clock::now());
 }
 

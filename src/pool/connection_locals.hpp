@@ -35,7 +35,6 @@ class ConnectionLocals {
 
 /// Lets the consumers set members of a delivery that handlers must not set.
 struct DeliveryAccess {
-  static void set_incoming(Delivery& delivery, const Incoming& incoming) noexcept { delivery.incoming_ = &incoming; }
   static void set_max_result(Delivery& delivery, std::size_t most) noexcept { delivery.max_result_ = most; }
   static void forbid_refusal(Delivery& delivery) noexcept { delivery.may_refuse_ = false; }
   static void set_keeps_statements(Delivery& delivery, bool keeps) noexcept { delivery.keeps_statements_ = keeps; }

@@ -107,8 +107,8 @@ struct Entry {
   /// Whether it may be the reason of an error as of an outage.
   bool is_suspect() const noexcept { return outages > 0; }
 
-  /// Whether its handler has failed. One failure makes all messages of a job run again, so such messages have jobs of
-  /// their own.
+  /// Whether its handler has failed. If one message of a job fails, all of them run again. So messages that have failed
+  /// have jobs of their own.
   bool has_failed_before() const noexcept { return failures > 0; }
 
   /// Whether it must be the only message of its job. A failure can stay uncounted for a while, for example if another

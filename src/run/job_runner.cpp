@@ -11,44 +11,12 @@
 #include "consume/consumer_policy.hpp"
 #include "consume/tx_consumer_access.hpp"
 #include "lease/lease_consumer_access.hpp"
-#include "pool/connection_locals.hpp"
 #include "types/handler_error.hpp"
 
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace detail {
 namespace {
-
-/// Calls the handler, and gives it access to the broker's delivery.
-struct HandlerOfJob {
-  const Handler& handler;
-  const Job& job;
-
-  void operator()(const HandlerConnection& connection, Delivery& delivery) const {
-    DeliveryAccess::set_incoming(delivery, job[delivery.index()]->incoming);
-    handler(connection, delivery);
-  }
-  // The handler must get a HandlerConnection, so a call with a session does not compile.
-  void operator()(soci::session&, Delivery&) const = delete;
-};
-
-/// The same as HandlerOfJob, for a handler that gets all deliveries at once.
-struct BatchHandlerOfJob {
-  const BatchHandler& handler;
-  const Job& job;
-
-  void operator()(const HandlerConnection& connection, std::span<Delivery> deliveries) const {
-    for (Delivery& each : deliveries) DeliveryAccess::set_incoming(each, job[each.index()]->incoming);
-    handler(connection, deliveries);
-  }
-  void operator()(soci::session&, std::span<Delivery>) const = delete;
-};
-
-BatchHandlers handlers_of_job(const BatchHandlers& handlers, const Job& job) {
-  if (handlers.at_once() == nullptr) return HandlerOfJob{*handlers.each(), job};
-  if (handlers.each() == nullptr) return BatchHandlerOfJob{*handlers.at_once(), job};
-  return {BatchHandlerOfJob{*handlers.at_once(), job}, HandlerOfJob{*handlers.each(), job}};
-}
 
 /// A handler that only throws.
 struct ThrowingHandler {
@@ -144,8 +112,7 @@ JobResult TxJobRunner::run_handler(const Job& job) const {
   for (const EntryPtr& entry : job) messages.push_back(std::move(entry->message));
   JobResult result;
   try {
-    result.results = TxConsumerAccess::consume_batch(consumer_, messages, handlers_of_job(handlers_, job), on_failure,
-                                                     counting_of(job));
+    result.results = TxConsumerAccess::consume_batch(consumer_, messages, handlers_, on_failure, counting_of(job));
   } catch (...) {
     result.error = std::current_exception();
   }
@@ -161,11 +128,7 @@ JobResult LeaseJobRunner::run_handler(const Job& job) const {
   const Entry& entry = *job.front();
   JobResult result;
   try {
-    const LeaseHandler handler = [&](Lease& lease) {
-      DeliveryAccess::set_incoming(lease.delivery(), entry.incoming);
-      handler_(lease);
-    };
-    result.results.push_back(LeaseConsumerAccess::consume(consumer_, entry.message, handler, counting_of(job)));
+    result.results.push_back(LeaseConsumerAccess::consume(consumer_, entry.message, handler_, counting_of(job)));
   } catch (...) {
     result.results.push_back({.outcome = Outcome::failed, .error = std::current_exception()});
   }

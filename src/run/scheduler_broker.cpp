@@ -28,6 +28,7 @@ void Scheduler::release(const EntryPtr& entry) {
 void Scheduler::add(Incoming incoming, Message message, Time now) {
   const EntryPtr entry = hold(std::move(incoming), now);
   entry->message = std::move(message);
+  entry->message.incoming = &entry->incoming;
   entry->sequence = queue_.sequence_for(entry->incoming);
   entry->sequence->waiting.push_back(entry.get());
   queue_.enqueue(entry->sequence, now);

@@ -1,7 +1,5 @@
 #include <txinbox/source.hpp>
 
-#include <algorithm>
-
 #include "types/enum_names.hpp"
 
 namespace txinbox {
@@ -16,12 +14,6 @@ constexpr detail::EnumNames<SourceEventType, SourceEventType::warning> source_ev
 }  // namespace
 
 std::string_view to_string(SourceEventType type) noexcept { return source_event_names[type]; }
-
-std::optional<std::string_view> Incoming::header(std::string_view name) const noexcept {
-  const auto found = std::ranges::find(headers, name, &IncomingHeader::name);
-  if (found == headers.end()) return std::nullopt;
-  return found->value;
-}
 
 Source::~Source() = default;
 

@@ -38,6 +38,20 @@ void notify(const Listeners& listeners, const RelayEvent& event) noexcept {
   for (const auto& listener : listeners) ignore_errors([&] { listener->on_relay_event(event); });
 }
 
+void notify(const Listeners& listeners, const Publication& publication) noexcept {
+  for (const auto& listener : listeners) ignore_errors([&] { listener->on_publish(publication); });
+}
+
+void outgoing(const Listeners& listeners, const OutgoingMessage& message, std::map<std::string, std::string>& headers) {
+  for (const auto& listener : listeners) {
+    auto changed = headers;
+    ignore_errors([&] {
+      listener->on_outgoing(message, changed);
+      headers.swap(changed);
+    });
+  }
+}
+
 void begin_scope(const Listeners& listeners, const Scope& scope) noexcept {
   for (const auto& listener : listeners) ignore_errors([&] { listener->on_begin(scope); });
 }

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <exception>
+#include <map>
+#include <string>
 #include <type_traits>
 
 #include <txinbox/listener.hpp>
@@ -18,6 +20,12 @@ void check(const Listeners&);
 void notify(const Listeners&, Event) noexcept;
 void notify(const Listeners&, const RunEvent&) noexcept;
 void notify(const Listeners&, const RelayEvent&) noexcept;
+
+void notify(const Listeners&, const Publication&) noexcept;
+
+/// Lets the listeners change the headers of a message that goes out. What a listener that throws has changed is
+/// dropped.
+void outgoing(const Listeners&, const OutgoingMessage&, std::map<std::string, std::string>& headers);
 
 /// Calls the user's code. An exception of that code must not change the result of a delivery.
 template <class Call>

@@ -4,10 +4,12 @@
 #include <string>
 #include <utility>
 #include <variant>
+#include <vector>
 
 #include <openssl/rand.h>
 #include <txinbox/error.hpp>
 #include <txinbox/http.hpp>
+#include <txinbox/incoming.hpp>
 
 #include "answers.hpp"
 #include "digest.hpp"
@@ -68,6 +70,33 @@ std::string random_key() {
   std::string text(bytes.begin(), bytes.end());
   return "without a key " + sha256_hex(text).substr(0, 32);
 }
+
+/// A request as a delivery, so that `Outbox::add` in the handler copies its trace context. The names of its header
+/// fields are in lower case, because HTTP does not distinguish the case. The request must outlive it.
+class DeliveryOfRequest {
+ public:
+  explicit DeliveryOfRequest(const Request& request) {
+    names_.reserve(request.headers.size());  // the views stay valid
+    for (const Header& each : request.headers) {
+      std::string& name = names_.emplace_back(each.name);
+      for (char& c : name) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+      headers_.push_back({.name = name, .value = each.value});
+    }
+    incoming_.body = request.body;
+    incoming_.has_body = request.parts.empty();
+    incoming_.headers = headers_;
+  }
+  DeliveryOfRequest(const DeliveryOfRequest&) = delete;
+  DeliveryOfRequest& operator=(const DeliveryOfRequest&) = delete;
+  ~DeliveryOfRequest() = default;
+
+  const Incoming* incoming() const noexcept { return &incoming_; }
+
+ private:
+  std::vector<std::string> names_;
+  std::vector<IncomingHeader> headers_;
+  Incoming incoming_;
+};
 
 /// The call of the consumer for a request.
 struct Call {
@@ -185,7 +214,9 @@ std::variant<Call, Response> call_or_answer(const Impl& guard, const Request& re
 Response Guard::handle_in_transaction(const Request& request, const Keep& keep, const Handler& handler) {
   auto asked = call_or_answer(*impl_, request);
   if (auto* answer = std::get_if<Response>(&asked)) return std::move(*answer);
-  const Call& call = std::get<Call>(asked);
+  Call& call = std::get<Call>(asked);
+  const DeliveryOfRequest delivery(request);
+  call.message.incoming = delivery.incoming();
   return keep.exchange_->answer(request, call.too_late, [&] {
     if (impl_->transactions() == nullptr) refuse("a handler of a Guard on a LeaseConsumer takes a Lease&");
     return impl_->transactions()->consume(call.message, handler);
@@ -195,7 +226,9 @@ Response Guard::handle_in_transaction(const Request& request, const Keep& keep, 
 Response Guard::handle_under_lease(const Request& request, const std::function<Response(Lease&)>& handler) {
   auto asked = call_or_answer(*impl_, request);
   if (auto* answer = std::get_if<Response>(&asked)) return std::move(*answer);
-  const Call& call = std::get<Call>(asked);
+  Call& call = std::get<Call>(asked);
+  const DeliveryOfRequest delivery(request);
+  call.message.incoming = delivery.incoming();
   Exchange exchange = impl_->exchange();
   const auto keep = [&](Lease& lease) { lease.delivery().store(exchange.run([&] { return handler(lease); }).answer); };
   return exchange.answer(request, call.too_late, [&] {

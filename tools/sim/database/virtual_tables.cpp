@@ -290,7 +290,7 @@ void since_function(sqlite3_context* context, int, sqlite3_value** values) {
   sqlite3_result_int64(context, store_of(context).since(value_of(values[0]).bytes).count());
 }
 
-/// sim_mark(number): the number. `Session::change_returning` returns it.
+/// sim_mark(number): the number. `Session::change_kept` returns it.
 void mark_function(sqlite3_context* context, int, sqlite3_value** values) {
   static_cast<View*>(sqlite3_user_data(context))->marked = sqlite3_value_int64(values[0]);
   sqlite3_result_value(context, values[0]);
