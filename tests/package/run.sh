@@ -42,6 +42,8 @@ case $method in
     test -e "$prefix/include/txinbox/txinbox.hpp"
     test -e "$prefix/share/txinbox/migrations/postgresql/V1__inbox.sql"
     test -e "$prefix/share/txinbox/migrations/postgresql/upgrade_to_0.1.0.sql"
+    test -e "$prefix/share/txinbox/ops/alerts.yml"
+    test -e "$prefix/share/txinbox/ops/grafana.json"
     exit
     ;;
   find_package)

@@ -178,6 +178,8 @@ def all_steps(root):
              needs=NETWORK_MYSQL),
         Step("page", "the operators' page in Chromium, on SQLite, MariaDB and PostgreSQL", 3,
              (Script(("tests/page.sh", "build/dev"), builds=("txinbox-cli",)),), packages="page"),
+        Step("watching", "the alerts, and each expression of the dashboard, on a Prometheus that scrapes a service", 2,
+             (Script(("tests/watching.sh", "build/dev"), builds=("txinbox_watched_service",)),), packages="watching"),
         Step("packages", "users' builds: find_package, pkg-config, add_subdirectory, FetchContent; static and shared", 8,
              (Ctest(("package",), builds=("txinbox_core",)),)),
         Step("bench", "the benchmark's programs build, and count what they say", 1, (Ctest(("bench",)),)),
