@@ -3,8 +3,7 @@
 #
 # Usage: bench/run.sh [OPTION]...
 #   --quick          fewer rounds and smaller tables: about three minutes, and not for publishing
-#   --database NAME  sqlite3, mariadb, mysql or postgresql only; may be repeated. Without it, all but MySQL, for which
-#                    transactions, round-trip and threads are measured
+#   --database NAME  sqlite3, mariadb, mysql or postgresql only; may be repeated. Without it, all but MySQL
 #   --only SECTION   transactions, round-trip, instructions, threads, sizes, purge, page, http, redis,
 #                    kafka, rabbitmq, rocketmq, loop, growth, outbox, redeliveries, command, memory or slow-disk only;
 #                    may be repeated

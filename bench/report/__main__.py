@@ -1,6 +1,7 @@
 """Writes the report of a run: benchmarks.md, and plots and raw figures in the folder benchmarks.
 
-For bench/run.sh. Usage: python3 bench/report --results FILE --failures FILE --output FOLDER --seconds N [--quick]
+For bench/run.sh. Usage: python3 bench/report --results FILE --failures FILE --output FOLDER --seconds N [--revision NAME]
+[--quick]
 """
 
 import argparse
@@ -36,6 +37,7 @@ def main():
     parser.add_argument("--failures", required=True, type=Path, help="a line for each measurement that failed")
     parser.add_argument("--output", required=True, type=Path)
     parser.add_argument("--seconds", required=True, type=int, help="what the measuring took")
+    parser.add_argument("--revision", default=machine.commit() or "unknown", help="what was measured")
     parser.add_argument("--quick", action="store_true")
     options = parser.parse_args()
 
@@ -54,7 +56,7 @@ def main():
     text = Template(TEMPLATE.read_text(encoding="utf-8")).substitute(
         notes="\n" + notes if notes else "",
         date=machine.today(),
-        revision=f"`{machine.commit() or 'unknown'}`",
+        revision=f"`{options.revision}`",
         rounds=f"{min(rounds)} to {max(rounds)}" if rounds and min(rounds) != max(rounds) else str(max(rounds, default=0)),
         in_short=sections.in_short(run),
         one_message_plot=picture(drawn, "one-message", "Time of one message relative to by hand"),
@@ -93,7 +95,7 @@ def main():
         redeliveries=sections.redeliveries(run),
         command=sections.command(run),
         memory=sections.memory(run),
-        machine=machine.machine(run, options.seconds),
+        machine=machine.machine(run, options.seconds, options.revision),
     )
     (options.output / "benchmarks.md").write_text(text, encoding="utf-8")
 

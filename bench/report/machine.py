@@ -45,7 +45,7 @@ def settings_text(settings):
     return ", ".join(f"{name} = {value}" for name, value in settings.items())
 
 
-def machine(run, seconds):
+def machine(run, seconds, revision):
     described = run.find("describe")
     rows = [
         ["CPU", f"{cpu_model()}, {os.cpu_count()} cores"],
@@ -62,7 +62,6 @@ def machine(run, seconds):
         ]
     for m in described:
         rows.append([DATABASES[m["database"]], f"{m['result']['version']}: {settings_text(m['result']['settings'])}"])
-    name = commit()
     version = f"txinbox {described[0]['result']['txinbox']}" if described else "txinbox"
-    rows.append(["Measured", f"{version}{', commit ' + name if name else ''}, {today()}, in {seconds} seconds"])
+    rows.append(["Measured", f"{version}, commit {revision}, {today()}, in {seconds} seconds"])
     return table(["", ""], rows, left=2)

@@ -11,6 +11,9 @@ DURABLE = "`consume` / by hand with dedup, durable"
 RELAXED = "`consume` / by hand with dedup, not durable"
 ROUND_TRIP = "the same, durable, with a round trip of 1 ms"
 DUPLICATE = "duplicate from the database / by hand"
+OWN = "`consume` on the service's own connection / by hand with dedup, durable"
+OWN_DUPLICATE = "duplicate on the service's own connection / by hand"
+THREADS = "messages a second with several threads / by hand, durable"
 NATIVE = "a native connection / a session of SOCI"
 NATIVE_INSTRUCTIONS = "the same, in instructions of the client"
 FROM_MEMORY = "duplicates from memory, a second"
@@ -72,8 +75,22 @@ def single(run, durability, limit_of):
 
 def durable_limit(measurement):
     if measurement["database"] == "sqlite3":
-        return 1.03
-    return 0.95 if measurement["placement"] == "two-cpus" else 1.08
+        return 1.05
+    return 1.00 if measurement["placement"] == "two-cpus" else 1.08
+
+
+def own_connection(run, what, kind, limit):
+    for m in run.find("transactions", durability="durable"):
+        yield Target(what, name_of(m, durability=False), limit, time_ratio(m, "consume_native", "by_hand", kind))
+
+
+def threads(run):
+    for m in run.find("threads"):
+        rates = m["result"]["messages_per_second"]
+        for n in ("8", "16"):
+            if n in rates["consume"] and m["database"] != "sqlite3":
+                yield Target(THREADS, f"{DATABASES[m['database']]}, {n} threads", 1.00,
+                             Ratios(rates["consume"][n], rates["by_hand"][n]).median, at_least=True)
 
 
 def round_trip(run):
@@ -293,6 +310,9 @@ def all_targets(run):
         RELAXED: single(run, "relaxed", lambda m: 1.15),
         ROUND_TRIP: round_trip(run),
         DUPLICATE: duplicates(run),
+        OWN: own_connection(run, OWN, "new", 1.15),
+        OWN_DUPLICATE: own_connection(run, OWN_DUPLICATE, "duplicate", 1.00),
+        THREADS: threads(run),
         NATIVE: native(run),
         NATIVE_INSTRUCTIONS: native_instructions(run),
         FROM_MEMORY: from_memory(run),
