@@ -65,10 +65,10 @@ case $missing in
     ;;
 esac
 
-# The packages of RabbitMQ and Redis start a server, unless the machine's policy says that no service starts.
+# The packages of RabbitMQ, Redis and Prometheus start a server, unless the machine's policy says that no service starts.
 policy=/usr/sbin/policy-rc.d
 case $missing in
-  *rabbitmq-server* | *redis-server*)
+  *rabbitmq-server* | *redis-server* | *prometheus*)
     if [ ! -e $policy ]; then
       printf '#!/bin/sh\nexit 101\n' >$policy
       chmod +x $policy
