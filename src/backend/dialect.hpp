@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include <txinbox/version.hpp>
 
@@ -24,6 +25,17 @@ struct Parameter {
   std::string_view value;
   ParameterType type = ParameterType::text;
 };
+
+/// Returns a view that means NULL as a value of a statement, if the text is empty.
+inline std::string_view or_null(std::string_view text) noexcept { return text.empty() ? std::string_view() : text; }
+
+/// Returns the values as the client libraries of MariaDB and PostgreSQL take them: their bytes.
+inline std::vector<std::string_view> bytes_of(std::span<const Parameter> parameters) {
+  std::vector<std::string_view> bytes;
+  bytes.reserve(parameters.size());
+  for (const Parameter& each : parameters) bytes.push_back(each.value);
+  return bytes;
+}
 
 /// A statement that the sessions of a pool keep prepared. Its address identifies it.
 struct KeptStatement {

@@ -18,6 +18,7 @@ namespace {
 
 using backend::Dialect;
 using backend::KeptStatement;
+using backend::or_null;
 using backend::Parameter;
 using enum backend::ParameterType;
 
@@ -120,8 +121,6 @@ constexpr KeptStatement discard_row{[](const Dialect& sql) {
                         "state = 'discarded', message_id = NULL, content_hash = NULL, lease_owner = NULL, "
                         "lease_expires_at = NULL");
 }};
-
-std::string_view or_null(std::string_view value) { return value.empty() ? std::string_view() : value; }
 
 }  // namespace
 

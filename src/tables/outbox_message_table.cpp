@@ -68,9 +68,13 @@ constexpr backend::KeptStatement insert_or_replace_row{
 bool try_insert_outbox_row(backend::Session& session, const OutboxRow& row, IdOrigin origin) {
   using enum backend::ParameterType;
   const std::string part = std::to_string(outbox_part(row.key, row.id));
-  const std::string_view headers = row.headers.empty() ? std::string_view() : row.headers;
-  const std::array<backend::Parameter, 7> values{
-      {{row.id, uuid}, {row.topic}, {row.key}, {row.type}, {row.payload, bytes}, {headers}, {part, integer}}};
+  const std::array<backend::Parameter, 7> values{{{row.id, uuid},
+                                                  {row.topic},
+                                                  {row.key},
+                                                  {row.type},
+                                                  {row.payload, bytes},
+                                                  {backend::or_null(row.headers)},
+                                                  {part, integer}}};
   return session.try_run_kept(origin == IdOrigin::derived ? insert_or_replace_row : insert_row, values);
 }
 

@@ -246,8 +246,8 @@ std::vector<MysqlRow> MysqlSession::run_prepared_claims(MysqlStatement& prepared
   std::vector<std::string_view> values;
   values.reserve(6 * rows.size());
   for (const ClaimRequest& row : rows) {
-    values.insert(values.end(), {row.consumer, row.business_key, value_or_null(row.message_id),
-                                 value_or_null(row.content_hash), row.token->bytes(), row.undecided ? "1" : "0"});
+    values.insert(values.end(), {row.consumer, row.business_key, or_null(row.message_id), or_null(row.content_hash),
+                                 row.token->bytes(), row.undecided ? "1" : "0"});
   }
   if (prepared.try_run(values) != 0) prepared.throw_error();
   return prepared.take_reply().rows;

@@ -44,8 +44,8 @@ std::optional<ClaimReply> MysqlSession::call_begin_and_claim(const ClaimRequest&
   if (!pooled_ && (!opening_.prepared_on(db) || !closing_.prepared_on(db))) prepare_procedures();
   if (!flavour_.procedures) return std::nullopt;
   open_sent_ = true;
-  const unsigned error = opening_.try_run(std::array{row.consumer, row.business_key, value_or_null(row.message_id),
-                                                     value_or_null(row.content_hash), row.token->bytes()});
+  const unsigned error = opening_.try_run(std::array{row.consumer, row.business_key, or_null(row.message_id),
+                                                     or_null(row.content_hash), row.token->bytes()});
   if (is_missing(error)) {
     flavour_.procedures = false;
     return std::nullopt;

@@ -147,7 +147,6 @@ class MysqlSession final : public Session {
   std::string any_closing_sql() const;
   static std::array<std::string_view, 7> opening_values(const ClaimRequest&);
   unsigned try_claim(const ClaimRequest&);
-  static std::string_view value_or_null(std::string_view bytes) { return bytes.empty() ? std::string_view() : bytes; }
   std::vector<Confirmation> confirmations(std::span<const ClaimToCommit>) const;
   std::string closing_statements(std::span<const ClaimToCommit>, std::span<const std::string> writes) const;
   static std::array<std::string_view, 4> closing_values(const ClaimToCommit&);

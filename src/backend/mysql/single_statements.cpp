@@ -27,9 +27,7 @@ MysqlStatement* MysqlSession::prepared_kept(const KeptStatement& statement) {
 
 /// Runs the statement. If it is not prepared, its text has the values.
 MysqlSession::KeptReply MysqlSession::run_kept(const KeptStatement& statement, std::span<const Parameter> values) {
-  std::vector<std::string_view> bytes;
-  bytes.reserve(values.size());
-  for (const Parameter& each : values) bytes.push_back(each.value);
+  const auto bytes = bytes_of(values);
   MysqlStatement* prepared = prepared_kept(statement);
   unsigned error = prepared != nullptr ? prepared->try_run(bytes) : 0;
   if (error == ER_UNKNOWN_STMT_HANDLER) {  // a proxy has reset the connection

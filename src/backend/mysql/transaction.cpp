@@ -59,12 +59,8 @@ std::string MysqlSession::any_claim_sql() const {
 }
 
 std::array<std::string_view, 7> MysqlSession::opening_values(const ClaimRequest& row) {
-  return {row.consumer,
-          row.business_key,
-          row.consumer,
-          row.business_key,
-          value_or_null(row.message_id),
-          value_or_null(row.content_hash),
+  return {row.consumer,      row.business_key,        row.consumer,
+          row.business_key,  or_null(row.message_id), or_null(row.content_hash),
           row.token->bytes()};
 }
 

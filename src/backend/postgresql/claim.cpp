@@ -40,8 +40,6 @@ ClaimedRow existing_row(const PostgresqlResult& result, int row) {
   return existing;
 }
 
-PostgresqlValue or_null(std::string_view text) { return text.empty() ? PostgresqlValue() : text; }
-
 /// Returns the values of a claim. `token` is in hexadecimal digits.
 std::array<PostgresqlValue, 5> claim_values(const ClaimRequest& row, const std::string& token) {
   return {row.consumer, row.business_key, or_null(row.message_id), or_null(row.content_hash), token};
@@ -238,7 +236,7 @@ std::optional<ClaimedRow> PostgresqlSession::find_committed(const ClaimRequest& 
   if (!prepared_) return std::nullopt;
   const auto found = ask_existing(row, false);
   if (lost_statements(found)) return std::nullopt;
-  if (!found.empty() && sqlstate(found[0].get()) == "0A000") {  // the type of a column has changed
+  if (!found.empty() && is_outdated(found[0])) {
     name_statements();
     return std::nullopt;
   }

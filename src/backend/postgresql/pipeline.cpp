@@ -93,6 +93,11 @@ bool lost_statements(const std::vector<PostgresqlResult>& results) {
       results, [&](const PostgresqlResult& each) { return sqlstate(each.get()) == invalid_sql_statement_name; });
 }
 
+bool is_outdated(const PostgresqlResult& result) {
+  constexpr std::string_view feature_not_supported = "0A000";
+  return sqlstate(result.get()) == feature_not_supported;
+}
+
 bool changed_one(const PostgresqlResult& result) { return std::string_view(PQcmdTuples(result.get())) == "1"; }
 
 }  // namespace backend

@@ -77,6 +77,9 @@ void require_all(PGconn*, const std::vector<PostgresqlResult>& results, std::siz
 /// Whether a prepared statement was missing, because a pooler or a handler's DEALLOCATE has removed it.
 bool lost_statements(const std::vector<PostgresqlResult>& results);
 
+/// Whether a prepared statement no longer fits its tables, because the type of a column has changed.
+bool is_outdated(const PostgresqlResult& result);
+
 /// Whether the statement changed exactly one row.
 bool changed_one(const PostgresqlResult& result);
 

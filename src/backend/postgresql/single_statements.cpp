@@ -9,20 +9,8 @@ TXINBOX_NAMESPACE_BEGIN
 namespace backend {
 namespace {
 
-std::vector<PostgresqlValue> values_of(std::span<const Parameter> parameters) {
-  std::vector<PostgresqlValue> values;
-  values.reserve(parameters.size());
-  for (const Parameter& each : parameters) values.push_back(each.value);
-  return values;
-}
-
 std::size_t rows_of(const PostgresqlResult& result) {
   return static_cast<std::size_t>(number_in(PQcmdTuples(result.get())));
-}
-
-/// Whether a prepared statement no longer fits its tables: feature_not_supported. The type of a column has changed.
-bool is_outdated(const std::vector<PostgresqlResult>& results, std::size_t at) {
-  return results.size() > at && sqlstate(results[at].get()) == "0A000";
 }
 
 }  // namespace
@@ -48,7 +36,7 @@ bool PostgresqlSession::try_run_kept(const KeptStatement& statement, std::span<c
   PGconn* pg = connection();
   if (!prepared_ || PQbackendPID(pg) != process_id_) return false;
   const Statement prepared = kept(statement);
-  const auto results = run([&](PostgresqlPipeline& pipeline) { add(pipeline, prepared, values_of(values)); });
+  const auto results = run([&](PostgresqlPipeline& pipeline) { add(pipeline, prepared, bytes_of(values)); });
   if (lost_statements(results)) keeps_prepared_ = false;  // the next run on this connection uses no prepared statements
   require_all(pg, results, 1);
   return true;
@@ -82,12 +70,13 @@ PostgresqlResult PostgresqlSession::result_of(Access access, std::vector<Postgre
 /// Runs a statement with `run_alone`, again if it is no longer prepared.
 PostgresqlResult PostgresqlSession::run_kept(Access access, const KeptStatement& statement,
                                              std::span<const Parameter> parameters) {
-  const auto values = values_of(parameters);
+  const auto values = bytes_of(parameters);
   for (bool again = false;; again = true) {
     if (pooled_ && !prepared_ && keeps_prepared_) prepare_statements();
     const bool prepared = prepared_;
     auto results = run_alone(access, kept(statement), values);
-    const bool outdated = is_outdated(results, access == Access::write ? 1 : 0);
+    const std::size_t at = access == Access::write ? 1 : 0;
+    const bool outdated = results.size() > at && is_outdated(results[at]);
     if (!prepared || !(outdated || lost_statements(results))) return result_of(access, std::move(results));
     if (outdated) name_statements();
     if (again) keeps_prepared_ = false;  // a pooler that shares its connections loses the statements each time
