@@ -78,9 +78,7 @@ class DeliveryOfRequest {
   explicit DeliveryOfRequest(const Request& request) {
     names_.reserve(request.headers.size());  // the views stay valid
     for (const Header& each : request.headers) {
-      std::string& name = names_.emplace_back(each.name);
-      for (char& c : name) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-      headers_.push_back({.name = name, .value = each.value});
+      headers_.push_back({.name = names_.emplace_back(lower_case(each.name)), .value = each.value});
     }
     incoming_.body = request.body;
     incoming_.has_body = request.parts.empty();

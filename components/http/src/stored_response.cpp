@@ -43,6 +43,12 @@ std::optional<std::string_view> take_line(std::string_view& text) {
 
 }  // namespace
 
+std::string lower_case(std::string_view text) {
+  std::string result(text);
+  std::ranges::transform(result, result.begin(), lower);
+  return result;
+}
+
 bool same_name(std::string_view a, std::string_view b) noexcept { return std::ranges::equal(a, b, {}, lower, lower); }
 
 std::string stored_form(const Response& response, const std::vector<std::string>& kept_headers, bool with_body) {

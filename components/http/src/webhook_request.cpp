@@ -10,6 +10,8 @@
 
 #include <txinbox/error.hpp>
 
+#include "stored_response.hpp"
+
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace http {
@@ -20,11 +22,8 @@ using std::chrono::seconds;
 
 /// The name as a server may see it: in any case, and with a hyphen for an underscore (CGI and WSGI).
 std::string folded(std::string_view name) {
-  std::string result(name);
-  for (char& c : result) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-    if (c == '_') c = '-';
-  }
+  std::string result = lower_case(name);
+  std::ranges::replace(result, '_', '-');
   return result;
 }
 
