@@ -85,6 +85,14 @@ Pool Database::pool(std::size_t connections, const std::string& url) const {
   return open_pool(url, options);
 }
 
+void empty_tables(soci::session& sql, const Target& target, std::initializer_list<std::string_view> tables) {
+  const bool is_sqlite3 = target.name == "sqlite3";
+  for (const std::string_view table : tables) {
+    sql << fmt::format("{} {}", is_sqlite3 ? "DELETE FROM" : "TRUNCATE TABLE", table);
+  }
+  if (is_sqlite3) sql << "PRAGMA wal_checkpoint(TRUNCATE)";
+}
+
 namespace {
 
 /// The position of the port in a URL such as mysql://user:password@host:port/database.

@@ -1,12 +1,17 @@
 #pragma once
 
 #include <cstddef>
+#include <initializer_list>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include <txinbox/message.hpp>
 #include <txinbox/pool.hpp>
+
+namespace soci {
+class session;
+}
 
 namespace txinbox::bench {
 
@@ -45,6 +50,9 @@ class Database {
   std::string name_;
   std::string url_;
 };
+
+/// Empties these tables, because a large table is slower than a small one.
+void empty_tables(soci::session&, const Target&, std::initializer_list<std::string_view> tables);
 
 /// The number of rows that the business work changes. Messages that are in flight at the same time change different
 /// rows. Otherwise the handlers of two batches would deadlock.

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstddef>
@@ -15,7 +16,10 @@
 #include <vector>
 
 #include <fmt/format.h>
+#include <soci/soci.h>
 #include <txinbox/txinbox.hpp>
+
+#include "business_work.hpp"
 
 namespace txinbox::bench {
 
@@ -84,6 +88,18 @@ class GeneratedSource : public Source {
   std::condition_variable woken_;
   bool is_woken_ = false;
 };
+
+/// A handler with the business work. The first message of each of the first `stuck` lanes always fails, and is counted.
+inline Handler handler_with_stuck_lanes(std::size_t stuck, std::atomic<std::size_t>& failures) {
+  return [work = business_handler(), stuck, &failures](soci::session& sql, Delivery& delivery) {
+    const Incoming& in = delivery.incoming();
+    if (in.ticket == 0 && in.lane.value() < stuck) {
+      ++failures;
+      throw std::runtime_error("this lane is stuck");
+    }
+    work(sql, delivery);
+  };
+}
 
 inline Message message_of(const Incoming& in) { return {.business_key = std::string(in.body)}; }
 

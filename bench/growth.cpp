@@ -71,14 +71,9 @@ class Growth {
   static constexpr int most_workers = 8;
   static constexpr std::size_t healthy_lanes = 4;
 
-  /// A large inbox is slower than a small one. So each measurement begins with an empty one.
+  /// Each measurement begins with an empty inbox.
   void empty_inbox() {
-    const Connection connection = pool_.acquire();
-    soci::session& sql = connection;
-    for (const char* table : {"txinbox_consumed_message", "txinbox_failed_message"}) {
-      sql << (target_.name == "sqlite3" ? "DELETE FROM " : "TRUNCATE TABLE ") + std::string(table);
-    }
-    if (target_.name == "sqlite3") sql << "PRAGMA wal_checkpoint(TRUNCATE)";
+    empty_tables(pool_.acquire().session(), target_, {"txinbox_consumed_message", "txinbox_failed_message"});
   }
 
   /// Consumes batches of this size until the time is over. The first `failing` keys are in each batch, and fail each
@@ -165,16 +160,7 @@ class Growth {
         if (Clock::now() - *start >= slot) stop.request_stop();
       }
     });
-    const Handler work = business_handler();
-    const Handler handler = [&](soci::session& sql, Delivery& delivery) {
-      const Incoming& in = delivery.incoming();
-      if (in.ticket == 0 && in.lane.value() < stuck) {
-        ++failures;
-        throw std::runtime_error("this lane is stuck");
-      }
-      work(sql, delivery);
-    };
-    const RunSummary summary = run(source, consumer, message_of, handler,
+    const RunSummary summary = run(source, consumer, message_of, handler_with_stuck_lanes(stuck, failures),
                                    {.batch = batch,
                                     .workers = static_cast<std::size_t>(workers),
                                     .breaker = {.failures = 0},  // so many stuck lanes would trip it

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <span>
@@ -27,11 +28,7 @@ constexpr std::size_t batch = 100;
 class Loop {
  public:
   Loop(const Target& target, const LoopOptions& options)
-      : options_(options),
-        name_(target.name),
-        database_(target),
-        pool_(database_.pool(2)),
-        checking_(pool_.acquire()) {}
+      : options_(options), target_(target), database_(target), pool_(database_.pool(2)), checking_(pool_.acquire()) {}
 
   Json measure() {
     Json cost = Json::object();
@@ -58,16 +55,8 @@ class Loop {
   static constexpr std::array<std::pair<std::size_t, std::size_t>, 5> lanes = {
       {{8, 0}, {5, 0}, {5, 3}, {1, 0}, {1, 7}}};
 
-  /// The inbox grows fast here, and a large inbox is slower. So each slot begins with an empty one.
-  void empty_inbox() const {
-    soci::session& sql = checking_;
-    if (name_ == "sqlite3") {
-      sql << "DELETE FROM txinbox_consumed_message";
-      sql << "PRAGMA wal_checkpoint(TRUNCATE)";
-    } else {
-      sql << "TRUNCATE TABLE txinbox_consumed_message";
-    }
-  }
+  /// The inbox grows fast here, so each slot begins with an empty one.
+  void empty_inbox() const { empty_tables(checking_, target_, {"txinbox_consumed_message"}); }
 
   /// The time of a message without the loop: the same source, batches and acknowledgements.
   double consume_batches(const std::string& slot) {
@@ -119,13 +108,9 @@ class Loop {
       seconds = microseconds_since(start) / 1e6;
       if (Clock::now() - start >= options_.slot) stop.request_stop();
     });
-    const Handler work = business_handler();
-    const Handler handler = [&work, stuck](soci::session& sql, Delivery& delivery) {
-      const Incoming& in = delivery.incoming();
-      if (in.ticket == 0 && in.lane.value() < stuck) throw std::runtime_error("this lane is stuck");
-      work(sql, delivery);
-    };
-    const RunSummary summary = run(source, consumer, message_of, handler, {.batch = batch, .stop = stop.get_token()});
+    std::atomic<std::size_t> failures = 0;
+    const RunSummary summary = run(source, consumer, message_of, handler_with_stuck_lanes(stuck, failures),
+                                   {.batch = batch, .stop = stop.get_token()});
     if (summary.settled != summary.consumed) throw std::runtime_error(slot + ": not all was new and acknowledged");
     if (summary.retries < stuck) throw std::runtime_error(slot + ": a lane that must be stuck is not");
     effects.expect_updates(slot, static_cast<long long>(summary.consumed));
@@ -135,7 +120,7 @@ class Loop {
   static void empty_handler(soci::session&, Delivery&) {}
 
   const LoopOptions options_;
-  const std::string name_;
+  const Target target_;
   const Database database_;
   Pool pool_;
   const Connection checking_;

@@ -1,7 +1,9 @@
 // Measures one section on one database and prints its raw figures as JSON. bench/run.sh starts the servers, and pins
 // this program and the servers to CPUs.
 
+#include <chrono>
 #include <functional>
+#include <string>
 
 #include <CLI/CLI.hpp>
 
@@ -21,6 +23,13 @@ CLI::App* add(CLI::App& app, const std::string& name, const std::string& text, T
   return command;
 }
 
+/// Adds an option for a time in milliseconds.
+void add_milliseconds(CLI::App& command, const std::string& name, std::chrono::milliseconds& time,
+                      const std::string& text = "") {
+  command.add_option_function<long>(
+      name, [&time](long count) { time = std::chrono::milliseconds(count); }, text);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -31,19 +40,17 @@ int main(int argc, char** argv) {
 
   TransactionOptions transactions;
   long at_most = transactions.at_most.count();
-  long slot = transactions.slot.count();
   long round_trip = 0;
   long at_least = 0;
   auto* command = add(app, "transactions", "One message and batches, against by hand", target, chosen, [&] {
     transactions.at_most = std::chrono::seconds(at_most);
-    transactions.slot = std::chrono::milliseconds(slot);
     transactions.round_trip = std::chrono::microseconds(round_trip);
     transactions.at_least = std::chrono::microseconds(at_least);
     return measure_transactions(target, transactions);
   });
   command->add_option("--rounds", transactions.rounds);
   command->add_option("--at-most", at_most, "After so many seconds no further round begins, once there were three");
-  command->add_option("--slot-ms", slot, "About how long a variant runs in a round");
+  add_milliseconds(*command, "--slot-ms", transactions.slot, "About how long a variant runs in a round");
   command->add_flag("!--new-only", transactions.duplicates, "No duplicates");
   command->add_option("--variants", transactions.variants, "Only these")->delimiter(',');
   command->add_option("--round-trip-us", round_trip, "Time that a proxy adds to each round trip");
@@ -56,13 +63,10 @@ int main(int argc, char** argv) {
   command->add_option("--messages", variant.messages);
 
   ThreadOptions threads;
-  long thread_slot = threads.slot.count();
-  command = add(app, "threads", "Throughput by threads", target, chosen, [&] {
-    threads.slot = std::chrono::milliseconds(thread_slot);
-    return measure_threads(target, threads);
-  });
+  command =
+      add(app, "threads", "Throughput by threads", target, chosen, [&] { return measure_threads(target, threads); });
   command->add_option("--rounds", threads.rounds);
-  command->add_option("--slot-ms", thread_slot);
+  add_milliseconds(*command, "--slot-ms", threads.slot);
   command->add_option("--threads", threads.threads)->delimiter(',');
 
   SizeOptions sizes;
@@ -76,16 +80,11 @@ int main(int argc, char** argv) {
   command->add_option("--rows", sizes.rows)->delimiter(',');
 
   PurgeCostOptions purge;
-  long purge_slot = purge.slot.count();
-  long purge_rest = purge.rest.count();
-  command = add(app, "purge", "One message while a purge runs", target, chosen, [&] {
-    purge.slot = std::chrono::milliseconds(purge_slot);
-    purge.rest = std::chrono::milliseconds(purge_rest);
-    return measure_purge(target, purge);
-  });
+  command =
+      add(app, "purge", "One message while a purge runs", target, chosen, [&] { return measure_purge(target, purge); });
   command->add_option("--rounds", purge.rounds);
-  command->add_option("--slot-ms", purge_slot);
-  command->add_option("--rest-ms", purge_rest);
+  add_milliseconds(*command, "--slot-ms", purge.slot);
+  add_milliseconds(*command, "--rest-ms", purge.rest);
   command->add_option("--rows", purge.rows);
   command->add_option("--purge-cpu", purge.purge_cpu, "That the purge's thread is bound to");
 
@@ -96,13 +95,10 @@ int main(int argc, char** argv) {
   command->add_option("--messages", redeliveries.messages, "In each round");
 
   OutboxOptions outbox;
-  long outbox_slot = outbox.slot.count();
-  command = add(app, "outbox", "Adding messages to the outbox, and publishing them", target, chosen, [&] {
-    outbox.slot = std::chrono::milliseconds(outbox_slot);
-    return measure_outbox(target, outbox);
-  });
+  command = add(app, "outbox", "Adding messages to the outbox, and publishing them", target, chosen,
+                [&] { return measure_outbox(target, outbox); });
   command->add_option("--rounds", outbox.rounds);
-  command->add_option("--slot-ms", outbox_slot);
+  add_milliseconds(*command, "--slot-ms", outbox.slot);
   command->add_option("--backlog", outbox.backlog, "Messages that the relay finds");
   command->add_option("--deleted", outbox.deleted, "Rows removed under a snapshot; 0: not measured");
   command->add_option("--batch", outbox.batch, "Rows that the relay reads at a time");
@@ -112,23 +108,17 @@ int main(int argc, char** argv) {
   command->add_option("--delays", outbox.delays, "Messages of each kind in a round");
 
   LoopOptions loop;
-  long loop_slot = loop.slot.count();
-  command = add(app, "loop", "The loop's own cost, and stuck lanes", target, chosen, [&] {
-    loop.slot = std::chrono::milliseconds(loop_slot);
-    return measure_loop(target, loop);
-  });
+  command = add(app, "loop", "The loop's own cost, and stuck lanes", target, chosen,
+                [&] { return measure_loop(target, loop); });
   command->add_option("--rounds", loop.rounds);
   command->add_option("--messages", loop.messages, "In each round, for the loop's own cost");
-  command->add_option("--slot-ms", loop_slot, "Of each number of stuck lanes");
+  add_milliseconds(*command, "--slot-ms", loop.slot, "Of each number of stuck lanes");
 
   GrowthOptions growth;
-  long growth_slot = growth.slot.count();
-  command = add(app, "growth", "One message by the size of a batch and other sizes", target, chosen, [&] {
-    growth.slot = std::chrono::milliseconds(growth_slot);
-    return measure_growth(target, growth);
-  });
+  command = add(app, "growth", "One message by the size of a batch and other sizes", target, chosen,
+                [&] { return measure_growth(target, growth); });
   command->add_option("--rounds", growth.rounds);
-  command->add_option("--slot-ms", growth_slot, "Of each size");
+  add_milliseconds(*command, "--slot-ms", growth.slot, "Of each size");
   command->add_option("--outbox", growth.outbox, "Numbers of messages in the outbox")->delimiter(',');
 
   MemoryOptions memory;
