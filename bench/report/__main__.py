@@ -1,7 +1,7 @@
 """Writes the report of a run: benchmarks.md, and plots and raw figures in the folder benchmarks.
 
 For bench/run.sh. Usage: python3 bench/report --results FILE --failures FILE --output FOLDER --seconds N [--revision NAME]
-[--quick]
+[--runs N] [--quick]
 """
 
 import argparse
@@ -38,6 +38,7 @@ def main():
     parser.add_argument("--output", required=True, type=Path)
     parser.add_argument("--seconds", required=True, type=int, help="what the measuring took")
     parser.add_argument("--revision", default=machine.commit() or "unknown", help="what was measured")
+    parser.add_argument("--runs", default=1, type=int, help="in how many runs of bench/run.sh, one after the other")
     parser.add_argument("--quick", action="store_true")
     options = parser.parse_args()
 
@@ -57,6 +58,7 @@ def main():
         notes="\n" + notes if notes else "",
         date=machine.today(),
         revision=f"`{options.revision}`",
+        runs="one run" if options.runs == 1 else f"{options.runs} runs of different sections, one after the other",
         rounds=f"{min(rounds)} to {max(rounds)}" if rounds and min(rounds) != max(rounds) else str(max(rounds, default=0)),
         in_short=sections.in_short(run),
         one_message_plot=picture(drawn, "one-message", "Time of one message relative to by hand"),
