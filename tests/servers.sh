@@ -3,7 +3,7 @@
 #
 # Usage: tests/servers.sh [OPTION]... [--] [COMMAND [ARGUMENT]...]
 #   --mariadb, --postgresql, --mysql  only these servers; without such an option MariaDB and PostgreSQL.
-#                              If MySQL is missing, it is fetched first (get_mysql.sh)
+#                              If MySQL is missing, it is fetched first (get_newer.sh)
 #   --cpus LIST                pins the servers to these CPUs, as taskset takes them
 #   --preload LIBRARY          loads the library into the servers (LD_PRELOAD)
 #   --mariadb-option OPTION    an additional option for mariadbd; may be repeated
@@ -51,7 +51,7 @@ while [ $# -gt 0 ]; do
   shift
 done
 if [ -z "$mariadb$postgresql$mysql" ]; then mariadb=1 postgresql=1; fi
-if [ -n "$mysql" ]; then mysqld=$("$root/tests/get_mysql.sh"); fi
+if [ -n "$mysql" ]; then mysqld=$("$root/tests/get_newer.sh" mysql)/mysqld; fi
 
 . "$root/tests/private_server.sh"
 prepare servers

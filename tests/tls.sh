@@ -33,7 +33,7 @@ fi
 
 here=$PWD
 tests=$(cd "$(dirname "$0")" && pwd)
-if [ "$kind" = mysql ]; then mysqld=$("$tests/get_mysql.sh"); fi
+if [ "$kind" = mysql ]; then mysqld=$("$tests/get_newer.sh" mysql)/mysqld; fi
 . "$tests/private_server.sh"
 prepare tls
 kill_servers_at_exit

@@ -168,7 +168,7 @@ def all_steps(root):
         Step("mysql", "conformance, the command, http and stopping on MySQL, also a server of an unknown version", 4,
              (Ctest(("^(cli|http|stopping|conformance|examples)$", "mysql"), servers=("mysql",),
                     builds=("tests_cli", "tests_http", "tests_stopping", "tests_conformance", "tests_examples")),
-              Ctest(("unknown_server",)), Script(("tests/get_mysql.sh", "--newer"))), needs=NETWORK_MYSQL),
+              Ctest(("unknown_server",)), Script(("tests/get_newer.sh", "mysql", "--newer"))), needs=NETWORK_MYSQL),
         Step("examples", "every example does what its comment says; services on other client libraries", 1,
              (Ctest(("^(examples|stopping|clients)$", "sqlite3"), builds=("tests_examples", "tests_stopping", "tests_clients")),
               Ctest(("^(examples|clients)$", "^(mariadb|postgresql)$"), servers=("mariadb", "postgresql"),
