@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 
 #include "backend/query.hpp"
+#include "base/ascii.hpp"
 
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
@@ -152,7 +152,7 @@ std::string add_primary_key(std::string_view table, std::string_view columns) {
 TypeParts parts_of(std::string_view type) {
   TypeParts parts;
   const auto end = type.find_first_of("( ");
-  for (const char c : type.substr(0, end)) parts.base += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  parts.base = detail::lower_case(type.substr(0, end));
   if (end != std::string_view::npos && type[end] == '(') parts.size = number_in(type.substr(end + 1));
   return parts;
 }

@@ -2,10 +2,11 @@
 
 #include <algorithm>
 #include <cctype>
-#include <iterator>
 #include <optional>
 
 #include <txinbox/error.hpp>
+
+#include "base/ascii.hpp"
 
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
@@ -149,10 +150,7 @@ void parse_authority(std::string_view authority, Url& url) {
 std::string url_scheme(std::string_view text) {
   const auto scheme = cut(text, ':');
   if (!scheme || scheme->empty()) refuse("does not begin with a scheme");
-  std::string lower;
-  std::transform(scheme->begin(), scheme->end(), std::back_inserter(lower),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return lower;
+  return lower_case(*scheme);
 }
 
 Url parse_url(std::string_view text, UrlKind kind) {

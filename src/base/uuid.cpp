@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "base/ascii.hpp"
 #include "base/hex.hpp"
 
 namespace txinbox {
@@ -27,8 +28,7 @@ std::optional<std::string> parse_uuid(std::string text) {
     if (wanted == '-') return c == '-';
     return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
   };
-  std::ranges::transform(text, text.begin(),
-                         [](char c) { return c >= 'A' && c <= 'F' ? static_cast<char>(c - 'A' + 'a') : c; });
+  text = lower_case(text);
   if (!std::ranges::equal(text, form, fits)) return std::nullopt;
   return text;
 }

@@ -1,26 +1,16 @@
 #include "tables/outbox_part_table.hpp"
 
-#include <algorithm>
-#include <cctype>
-
 #include <fmt/format.h>
 
 #include "backend/query.hpp"
 #include "backend/table_check.hpp"
+#include "base/ascii.hpp"
 #include "base/hex.hpp"
 
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace detail {
-namespace {
-
-/// Converts hexadecimal digits to lower case. Some databases write them in upper case.
-std::string lower(std::string hex) {
-  std::ranges::transform(hex, hex.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return hex;
-}
-
-}  // namespace
+namespace {}  // namespace
 
 OutboxPartTable::OutboxPartTable(backend::Session& session)
     : session_(session),
@@ -51,7 +41,7 @@ std::set<std::string> OutboxPartTable::relays() const {
   std::set<std::string> tokens;
   for (const backend::Row& row :
        session_.read(fmt::format("SELECT {} FROM {}", session_.dialect().hex_token("token"), relays_), 1)) {
-    tokens.insert(lower(row[0].value_or("")));
+    tokens.insert(lower_case(row[0].value_or("")));
   }
   return tokens;
 }
@@ -60,7 +50,7 @@ std::vector<std::pair<int, std::string>> OutboxPartTable::parts() const {
   std::vector<std::pair<int, std::string>> all;
   for (const backend::Row& row : session_.read(
            fmt::format("SELECT part, {} FROM {} ORDER BY part", session_.dialect().hex_token("owner"), parts_), 2)) {
-    all.emplace_back(static_cast<int>(backend::number_in(row[0].value_or(""))), lower(row[1].value_or("")));
+    all.emplace_back(static_cast<int>(backend::number_in(row[0].value_or(""))), lower_case(row[1].value_or("")));
   }
   return all;
 }

@@ -5,6 +5,8 @@
 #include <optional>
 #include <utility>
 
+#include "base/ascii.hpp"
+
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace detail {
@@ -19,12 +21,9 @@ constexpr std::size_t longest_baggage = 4'096;   // HTTP servers often refuse a 
 
 using Headers = std::map<std::string, std::string>;
 
-char lower(char c) noexcept { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
-
 /// Whether the message has this header. HTTP does not distinguish upper and lower case in names.
 bool has(const Headers& headers, std::string_view name) {
-  return std::ranges::any_of(headers,
-                             [&](const auto& each) { return std::ranges::equal(each.first, name, {}, lower); });
+  return std::ranges::any_of(headers, [&](const auto& each) { return lower_case(each.first) == name; });
 }
 
 bool is_lower_hex(std::string_view text) noexcept {

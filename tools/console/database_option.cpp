@@ -7,16 +7,11 @@
 #include <txinbox/error.hpp>
 
 #include "backend/registry.hpp"
+#include "base/ascii.hpp"
 #include "console/usage_error.hpp"
 
 namespace txinbox::cli {
 namespace {
-
-std::string lower(std::string_view text) {
-  std::string result(text);
-  for (char& c : result) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return result;
-}
 
 std::string percent_decoded(std::string_view text) {
   auto digit = [](char c) {
@@ -39,7 +34,7 @@ std::string percent_decoded(std::string_view text) {
 
 std::string scheme_of(std::string_view url) {
   const auto colon = url.find(':');
-  return colon == std::string_view::npos ? std::string() : lower(url.substr(0, colon));
+  return colon == std::string_view::npos ? std::string() : detail::lower_case(url.substr(0, colon));
 }
 
 /// Whether the URL names a file, which has no password.
@@ -79,11 +74,11 @@ bool holds_password(std::string_view url) {
   const auto scheme = scheme_of(url);
   if (names_file(scheme)) return false;
   if (user_part_holds_password(url)) return true;
-  if (scheme == "soci") return parameter_holds_password(lower(percent_decoded(url)));
+  if (scheme == "soci") return parameter_holds_password(detail::lower_case(percent_decoded(url)));
   const auto query = url.find('?');
   for (auto at = query; at != std::string_view::npos;) {
     const auto next = url.find('&', at + 1);
-    if (parameter_holds_password(lower(percent_decoded(url.substr(at + 1, next - at - 1))))) return true;
+    if (parameter_holds_password(detail::lower_case(percent_decoded(url.substr(at + 1, next - at - 1))))) return true;
     at = next;
   }
   return false;

@@ -14,6 +14,7 @@
 #include "answers.hpp"
 #include "digest.hpp"
 #include "exchange.hpp"
+#include "shared/ascii.hpp"
 #include "shared/utf8.hpp"
 #include "stored_response.hpp"
 
@@ -78,7 +79,7 @@ class DeliveryOfRequest {
   explicit DeliveryOfRequest(const Request& request) {
     names_.reserve(request.headers.size());  // the views stay valid
     for (const Header& each : request.headers) {
-      headers_.push_back({.name = names_.emplace_back(lower_case(each.name)), .value = each.value});
+      headers_.push_back({.name = names_.emplace_back(component::lower_case(each.name)), .value = each.value});
     }
     incoming_.body = request.body;
     incoming_.has_body = request.parts.empty();

@@ -5,6 +5,8 @@
 
 #include <txinbox/error.hpp>
 
+#include "shared/ascii.hpp"
+
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace http {
@@ -14,11 +16,9 @@ constexpr std::string_view version = "HTTP/1.1 ";
 constexpr std::string_view line_end = "\r\n";
 constexpr std::string_view colon = ": ";
 
-char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
-
 /// Whether a token may contain this character (RFC 9110, section 5.6.2).
 bool is_token(char c) {
-  return (c >= '0' && c <= '9') || (lower(c) >= 'a' && lower(c) <= 'z') ||
+  return (c >= '0' && c <= '9') || (component::lower_case_of(c) >= 'a' && component::lower_case_of(c) <= 'z') ||
          std::string_view("!#$%&'*+-.^_`|~").find(c) != std::string_view::npos;
 }
 
@@ -43,13 +43,9 @@ std::optional<std::string_view> take_line(std::string_view& text) {
 
 }  // namespace
 
-std::string lower_case(std::string_view text) {
-  std::string result(text);
-  std::ranges::transform(result, result.begin(), lower);
-  return result;
+bool same_name(std::string_view a, std::string_view b) noexcept {
+  return std::ranges::equal(a, b, {}, component::lower_case_of, component::lower_case_of);
 }
-
-bool same_name(std::string_view a, std::string_view b) noexcept { return std::ranges::equal(a, b, {}, lower, lower); }
 
 std::string stored_form(const Response& response, const std::vector<std::string>& kept_headers, bool with_body) {
   if (response.status < 100 || response.status > 599) {

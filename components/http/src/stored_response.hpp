@@ -12,9 +12,6 @@ namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace http {
 
-/// Returns the text with its ASCII letters in lower case.
-std::string lower_case(std::string_view);
-
 /// Whether two names of header fields are the same.
 bool same_name(std::string_view a, std::string_view b) noexcept;
 

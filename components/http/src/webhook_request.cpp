@@ -10,6 +10,7 @@
 
 #include <txinbox/error.hpp>
 
+#include "shared/ascii.hpp"
 #include "stored_response.hpp"
 
 namespace txinbox {
@@ -22,7 +23,7 @@ using std::chrono::seconds;
 
 /// The name as a server may see it: in any case, and with a hyphen for an underscore (CGI and WSGI).
 std::string folded(std::string_view name) {
-  std::string result = lower_case(name);
+  std::string result = component::lower_case(name);
   std::ranges::replace(result, '_', '-');
   return result;
 }

@@ -12,6 +12,8 @@
 
 #include <txinbox/error.hpp>
 
+#include "shared/ascii.hpp"
+
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace kafka {
@@ -59,9 +61,9 @@ bool contains(const std::string& topic, const std::string& other) {
 }
 
 /// Whether the protocol uses TLS. The values of `security.protocol` are not case-sensitive.
-bool is_encrypted(std::string protocol) {
-  std::ranges::transform(protocol, protocol.begin(), [](char c) { return c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c; });
-  return protocol == "ssl" || protocol == "sasl_ssl";
+bool is_encrypted(std::string_view protocol) {
+  const std::string lower = component::lower_case(protocol);
+  return lower == "ssl" || lower == "sasl_ssl";
 }
 
 }  // namespace

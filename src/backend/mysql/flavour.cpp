@@ -8,6 +8,8 @@
 
 #include <fmt/format.h>
 
+#include "base/ascii.hpp"
+
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace backend {
@@ -32,12 +34,6 @@ constexpr std::array<std::string_view, 12> other_products = {"tidb",      "ocean
                                                              "dolt",      "singlestore", "memsql",     "polardb",
                                                              "starrocks", "doris",       "clickhouse", "xpand"};
 
-std::string lower(std::string_view text) {
-  std::string result(text);
-  std::ranges::transform(result, result.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return result;
-}
-
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 /// Takes a number from the beginning of the text. If a dot follows the number, takes the dot, too.
@@ -54,7 +50,7 @@ std::optional<long long> take_number(std::string_view& text) {
 bool is_suffix_of_mysql(std::string_view suffix) {
   std::string word;
   const auto is_known = [&] { return std::ranges::find(mysql_words, word) != mysql_words.end(); };
-  for (const char c : lower(suffix)) {
+  for (const char c : detail::lower_case(suffix)) {
     if (std::isalpha(static_cast<unsigned char>(c)) != 0) {
       word += c;
     } else if (!is_digit(c)) {
@@ -67,7 +63,7 @@ bool is_suffix_of_mysql(std::string_view suffix) {
 
 /// Some products have the plain version string of MySQL. Their version_comment contains their own name.
 bool names_other_product(std::string_view version_comment) {
-  const std::string text = lower(version_comment);
+  const std::string text = detail::lower_case(version_comment);
   return std::ranges::any_of(other_products,
                              [&](std::string_view name) { return text.find(name) != std::string::npos; });
 }

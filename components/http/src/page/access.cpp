@@ -9,27 +9,25 @@
 #include <openssl/evp.h>
 #include <txinbox/error.hpp>
 
+#include "shared/ascii.hpp"
+
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace http {
 namespace {
 
+using component::lower_case;
+
 constexpr std::size_t least_token = 16;
 constexpr std::size_t longest_name = 255;
-
-std::string lower(std::string_view text) {
-  std::string result(text);
-  std::ranges::transform(result, result.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return result;
-}
 
 /// "localhost" of "localhost:8317", "::1" of "[::1]:8317".
 std::string host_of(std::string_view authority) {
   if (authority.starts_with('[')) {
     const auto end = authority.find(']');
-    return end == std::string_view::npos ? std::string() : lower(authority.substr(1, end - 1));
+    return end == std::string_view::npos ? std::string() : lower_case(authority.substr(1, end - 1));
   }
-  return lower(authority.substr(0, authority.find(':')));
+  return lower_case(authority.substr(0, authority.find(':')));
 }
 
 /// The bytes of a Base64 text; none if it is not valid.
@@ -49,7 +47,7 @@ std::optional<std::string> from_base64(std::string_view text) {
 std::optional<std::string_view> only_header(const Request& request, std::string_view name) {
   std::optional<std::string_view> value;
   for (const Header& each : request.headers) {
-    if (lower(each.name) != lower(name)) continue;
+    if (lower_case(each.name) != lower_case(name)) continue;
     if (value) return std::nullopt;
     value = each.value;
   }
@@ -59,7 +57,7 @@ std::optional<std::string_view> only_header(const Request& request, std::string_
 std::string without_default_port(std::string_view authority, std::string_view scheme) {
   const std::string_view port = scheme == "https" ? ":443" : ":80";
   if (authority.ends_with(port)) authority.remove_suffix(port.size());
-  return lower(authority);
+  return lower_case(authority);
 }
 
 bool is_name(std::string_view name) {
@@ -80,7 +78,7 @@ SignIn sign_in_with_token(std::string token) {
   return [token = std::move(token)](const Request& request) -> std::optional<std::string> {
     const auto field = find_header(request.headers, "Authorization");
     constexpr std::string_view scheme = "basic ";
-    if (!field || lower(field->substr(0, scheme.size())) != scheme) return std::nullopt;
+    if (!field || lower_case(field->substr(0, scheme.size())) != scheme) return std::nullopt;
     const auto pair = from_base64(field->substr(scheme.size()));
     const auto colon = pair ? pair->find(':') : std::string::npos;
     if (colon == std::string::npos || !same(std::string_view(*pair).substr(colon + 1), token)) return std::nullopt;
@@ -117,7 +115,7 @@ std::optional<Refused> Access::refuses_host(const Request& request) const {
   const auto field = only_header(request, "Host");
   const std::string host = host_of(field.value_or(""));
   const bool is_known = !host.empty() && std::ranges::any_of(options_.hosts, [&](const std::string& each) {
-    return lower(each) == host;
+    return lower_case(each) == host;
   });
   if (is_known) return std::nullopt;
   return Refused{421, "this page is not reached by the host that the request names"};
@@ -139,7 +137,7 @@ std::optional<Refused> Access::refuses_change(const Request& request) const {
   if (!origin) return std::nullopt;  // not a browser
   const auto scheme_end = origin->find("://");
   const auto host = find_header(request.headers, "Host").value_or("");
-  const std::string scheme = scheme_end == std::string_view::npos ? "" : lower(origin->substr(0, scheme_end));
+  const std::string scheme = scheme_end == std::string_view::npos ? "" : lower_case(origin->substr(0, scheme_end));
   const auto at = scheme_end == std::string_view::npos ? std::string_view() : origin->substr(scheme_end + 3);
   if (scheme.empty() || without_default_port(at, scheme) != without_default_port(host, scheme)) {
     return Refused{403, "the request comes from another origin"};
