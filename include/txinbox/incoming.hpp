@@ -44,6 +44,8 @@ struct Incoming {
                                            ///< order: a partition of Kafka, a message group of RocketMQ. None: there
                                            ///< is no order.
   int deliveries = 0;  ///< How often the broker has delivered the message, with this time. 0 if it does not count.
+  int runs = 0;        ///< How often `run` has given this delivery to the consumer, with this time. `run` sets it, and
+                       ///< a source leaves it 0.
   std::chrono::system_clock::time_point sent = {};  ///< When the producer sent it. The epoch if it is not known.
 
   std::uint64_t ticket = 0;                ///< The source uses it to identify the delivery.

@@ -157,7 +157,8 @@ enum class ScopeKind {
 /// The name of the enumerator, such as "consume".
 std::string_view to_string(ScopeKind) noexcept;
 
-/// One part of a delivery, as a `Listener` gets it. It is valid only during the call.
+/// One part of a delivery, as a `Listener` gets it. It is valid only during the call, but the messages exist until the
+/// scope has ended.
 struct Scope {
   ScopeKind kind;                     ///< The part of the delivery.
   std::string_view consumer;          ///< The name of the consumer.
@@ -194,8 +195,8 @@ class Listener {
   virtual void on_begin(const Scope&) {}
 
   /// It is called when a scope has ended, on the same thread. `error` is the exception that ended the scope. It is null
-  /// if the scope ended normally. A call that returns a `failed` or `parked` result has ended normally: the event of
-  /// that result has the error.
+  /// if the scope ended normally, also by `Delivery::refuse`. A call that returns a `failed` or `parked` result has
+  /// ended normally: the event of that result has the error.
   virtual void on_end(const Scope&, const std::exception_ptr& /*error*/) {}
 
   /// It is called for each event of a consumer or a purge. The scope of the call has not ended then.
@@ -207,11 +208,11 @@ class Listener {
   /// It is called for each event of an `OutboxRelay`, on the relay's thread.
   virtual void on_relay_event(const RelayEvent&) {}
 
-  /// It is called when a handler adds a message to the outbox, on the handler's thread, in the handler's scope. It may
-  /// change the headers with which the message goes out, for example to set `traceparent`. They are those of the
-  /// message, with the trace context of the delivery (`ConsumerOptions::forward_trace_context`). If it throws, its
-  /// changes are dropped. If the headers then break the limits of `OutgoingMessage`, the changes of all listeners are
-  /// dropped.
+  /// It is called when a handler adds a message to the outbox, on the handler's thread, in the handler's scope. The
+  /// message has its id. The listener may change the headers with which the message goes out, for example to set
+  /// `traceparent`. They are those of the message, with the trace context of the delivery
+  /// (`ConsumerOptions::forward_trace_context`). If it throws, its changes are dropped. If the headers then break the
+  /// limits of `OutgoingMessage`, the changes of all listeners are dropped.
   virtual void on_outgoing(const OutgoingMessage&, std::map<std::string, std::string>& /*headers*/) {}
 
   /// It is called after each call of a relay's publisher, on the relay's thread. The relay removes the rows of the

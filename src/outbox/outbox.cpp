@@ -1,5 +1,6 @@
 #include <txinbox/outbox.hpp>
 
+#include <cstddef>
 #include <memory>
 #include <utility>
 
@@ -93,13 +94,15 @@ std::vector<std::string> Outbox::add(ConnectionRef connection, std::span<const O
   Insertion insertion(sql, claim.get());
   std::vector<std::string> ids;
   ids.reserve(rows.size());
-  for (OutboxRow& row : rows) {
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    OutboxRow& row = rows[i];
     IdOrigin origin = row.id.empty() ? IdOrigin::random : IdOrigin::given;
     if (row.id.empty() && claim) {
       row.id = claim->next_id();
       if (!row.id.empty()) origin = IdOrigin::derived;
     }
     if (row.id.empty()) row.id = detail::random_message_id();
+    detail::add_handler_headers(messages[i], row);
     ids.push_back(row.id);
     insertion.add(std::move(row), origin);
   }

@@ -73,16 +73,6 @@ std::optional<std::string> valid_headers_text(const std::map<std::string, std::s
   }
 }
 
-/// Returns the message's headers, with those that the running handler's consumer adds. If these break the limits, they
-/// are left out: a trace must not stop a message.
-std::string outgoing_headers(const OutgoingMessage& message) {
-  std::string own = headers_text(message.headers);
-  const RunningHandler* const handler = RunningHandler::current();
-  if (handler == nullptr || !handler->changes_headers()) return own;
-  if (auto changed = valid_headers_text(handler->with_changes(message, message.headers))) return *std::move(changed);
-  return valid_headers_text(handler->with_context(message.headers)).value_or(std::move(own));
-}
-
 }  // namespace
 
 OutboxRow row_of(const OutgoingMessage& message) {
@@ -98,7 +88,20 @@ OutboxRow row_of(const OutgoingMessage& message) {
           .key = message.key,
           .type = message.type,
           .payload = message.payload,
-          .headers = outgoing_headers(message)};
+          .headers = headers_text(message.headers)};
+}
+
+void add_handler_headers(const OutgoingMessage& message, OutboxRow& row) {
+  const RunningHandler* const handler = RunningHandler::current();
+  if (handler == nullptr) return;
+  std::optional<std::string> text;
+  if (handler->has_listeners()) {
+    OutgoingMessage with_id = message;
+    with_id.id = row.id;
+    text = valid_headers_text(handler->with_changes(with_id, message.headers));
+  }
+  if (!text && handler->forwards()) text = valid_headers_text(handler->with_context(message.headers));
+  if (text) row.headers = *std::move(text);
 }
 
 OutgoingMessage message_of(OutboxRow&& row) {

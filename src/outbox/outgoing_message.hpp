@@ -8,11 +8,14 @@ namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace detail {
 
-/// Checks a message, and returns it as a row; its `id` may be empty. If a handler runs on this thread, the row also has
-/// the headers that the handler's consumer adds.
+/// Checks a message, and returns it as a row; its `id` may be empty.
 ///
 /// Errors: `Error` invalid_message.
 OutboxRow row_of(const OutgoingMessage& message);
+
+/// Adds the headers that the consumer of the handler of this thread adds, if a handler runs. `row` has its id. If these
+/// headers break the limits, they are left out: a trace must not stop a message.
+void add_handler_headers(const OutgoingMessage& message, OutboxRow& row);
 
 /// Returns the message of a row, and leaves the row without its texts.
 ///

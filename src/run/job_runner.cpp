@@ -11,6 +11,7 @@
 #include "consume/consumer_policy.hpp"
 #include "consume/tx_consumer_access.hpp"
 #include "lease/lease_consumer_access.hpp"
+#include "telemetry/listeners.hpp"
 #include "types/handler_error.hpp"
 
 namespace txinbox {
@@ -41,6 +42,7 @@ std::optional<Result> count_failure_with(Consumer& consumer, const Message& mess
   FailureCount count = FailureCount::none;
   const HandlerError error{.original = failure, .is_proven = true, .count = &count};
   bool was_called = false;
+  const NoScopes none;  // no handler runs
   try {
     return consumer.consume(message, ThrowingHandler{error, was_called});
   } catch (...) {
@@ -71,9 +73,11 @@ JobResult JobRunner::run(const Job& job) const {
   for (Entry& first = *job.front(); !first.uncounted.empty(); first.uncounted.erase(first.uncounted.begin())) {
     if (auto result = count_failure(first.message, first.uncounted.front())) return {.results = {std::move(*result)}};
   }
+  for (const EntryPtr& entry : job) ++entry->incoming.runs;
   JobResult result = run_handler(job);
   for (std::size_t i = 0; i < result.results.size(); ++i) {
     const Result& each = result.results[i];
+    if (each.outcome == Outcome::not_run) --job[i]->incoming.runs;
     const bool failed = each.outcome == Outcome::failed || each.outcome == Outcome::parked;
     job[i]->handler_failed = failed && each.error && counts(each.error);
   }

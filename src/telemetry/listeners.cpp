@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 
 #include <txinbox/error.hpp>
 #include <txinbox/result.hpp>
 
 #include "types/handler_error.hpp"
+#include "types/refused.hpp"
 
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
@@ -14,6 +16,17 @@ TXINBOX_NAMESPACE_BEGIN
 Listener::~Listener() = default;
 
 namespace detail {
+namespace {
+
+thread_local bool has_no_scopes = false;
+
+}  // namespace
+
+NoScopes::NoScopes() noexcept : outer_(std::exchange(has_no_scopes, true)) {}
+
+NoScopes::~NoScopes() { has_no_scopes = outer_; }
+
+bool NoScopes::here() noexcept { return has_no_scopes; }
 
 void check(const Listeners& listeners) {
   if (std::ranges::find(listeners, nullptr) == listeners.end()) return;
@@ -53,12 +66,14 @@ void outgoing(const Listeners& listeners, const OutgoingMessage& message, std::m
 }
 
 void begin_scope(const Listeners& listeners, const Scope& scope) noexcept {
+  if (NoScopes::here()) return;
   for (const auto& listener : listeners) ignore_errors([&] { listener->on_begin(scope); });
 }
 
 void end_scope(const Listeners& listeners, const Scope& scope, const std::exception_ptr& error) noexcept {
+  if (NoScopes::here()) return;
   for (auto listener = listeners.rbegin(); listener != listeners.rend(); ++listener) {
-    ignore_errors([&] { (*listener)->on_end(scope, original_error(error)); });
+    ignore_errors([&] { (*listener)->on_end(scope, refused_by(error) ? nullptr : original_error(error)); });
   }
 }
 

@@ -40,6 +40,20 @@ void ignore_errors(const Call& call) noexcept {
 void begin_scope(const Listeners&, const Scope&) noexcept;
 void end_scope(const Listeners&, const Scope&, const std::exception_ptr& error) noexcept;
 
+/// While it exists, the listeners learn of no scopes of this thread: what runs is no delivery.
+class NoScopes {
+ public:
+  NoScopes() noexcept;
+  ~NoScopes();
+  NoScopes(const NoScopes&) = delete;
+  NoScopes& operator=(const NoScopes&) = delete;
+
+  static bool here() noexcept;
+
+ private:
+  const bool outer_;
+};
+
 /// Runs `work` in a scope, and returns its result.
 template <class Work>
 auto run_in_scope(const Listeners& listeners, const Scope& scope, const Work& work) {

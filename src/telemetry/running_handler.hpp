@@ -28,8 +28,12 @@ class RunningHandler {
   /// Returns the handler of this thread. Null if none runs.
   static const RunningHandler* current() noexcept;
 
-  /// Whether `with_changes` can differ from the message's own headers.
-  bool changes_headers() const noexcept { return forwards() || !options_.listeners.empty(); }
+  /// Whether `with_context` can differ from the message's own headers.
+  bool forwards() const noexcept {
+    return options_.forward_trace_context && message_ != nullptr && message_->incoming != nullptr;
+  }
+
+  bool has_listeners() const noexcept { return !options_.listeners.empty(); }
 
   using Headers = std::map<std::string, std::string>;
 
@@ -40,10 +44,6 @@ class RunningHandler {
   Headers with_changes(const OutgoingMessage&, Headers own) const;
 
  private:
-  bool forwards() const noexcept {
-    return options_.forward_trace_context && message_ != nullptr && message_->incoming != nullptr;
-  }
-
   const ConsumerOptions& options_;
   const Message* const message_;
   const RunningHandler* const outer_;

@@ -3,6 +3,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstddef>
+#include <memory>
 #include <stdexcept>
 #include <string>
 
@@ -49,6 +50,14 @@ struct BadDeployment {
     }));
     return options;
   }
+};
+
+/// Counts the scopes of handlers.
+struct HandlerScopes : Listener {
+  void on_begin(const Scope& scope) override {
+    if (scope.kind == ScopeKind::handler) ++begun;
+  }
+  std::atomic<int> begun = 0;
 };
 
 void publish(MemoryBroker& broker, int lanes) {
@@ -112,12 +121,15 @@ TEST_CASE("messages that fail among others are counted and parked, although run 
     publish(broker, 2);
     MemorySource source(broker);
     BadDeployment deployment;
-    const auto fails = [](const Delivery& delivery) {
+    std::atomic<int> calls = 0;
+    const auto fails = [&](const Delivery& delivery) {
+      ++calls;
       const std::string& key = delivery.message().business_key;
       if (key == "order-0" || key == "order-1" || key == "order-77") throw std::runtime_error("no stock");
     };
-    TxConsumer consumer(pool, "order-service", {.max_attempts = attempts});
-    LeaseConsumer lease_consumer(pool, "order-service", {}, {.max_attempts = attempts});
+    const auto scopes = std::make_shared<HandlerScopes>();
+    TxConsumer consumer(pool, "order-service", {.listeners = {scopes}, .max_attempts = attempts});
+    LeaseConsumer lease_consumer(pool, "order-service", {}, {.listeners = {scopes}, .max_attempts = attempts});
     const RunSummary summary = under_lease ? run(
                                                  source, lease_consumer, body_is_key,
                                                  [&](Lease& lease) {
@@ -144,6 +156,7 @@ TEST_CASE("messages that fail among others are counted and parked, although run 
       CHECK(each.last_error == "std::runtime_error");
     }
     CHECK(deployment.trips == 0);
+    CHECK(scopes->begun == calls);  // the failures that are counted later have no scopes
   }
 }
 

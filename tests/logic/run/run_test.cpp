@@ -3,6 +3,7 @@
 #include <atomic>
 #include <chrono>
 #include <optional>
+#include <set>
 #include <stdexcept>
 #include <stop_token>
 #include <string>
@@ -41,6 +42,33 @@ TEST_CASE("run consumes each key once and acknowledges every delivery") {
   CHECK(broker.acknowledged_in_all() == 300);
   CHECK(broker.wrong_acknowledgements() == 0);
   CHECK(source.is_closed());
+}
+
+TEST_CASE("a handler learns how often run has given its delivery to the consumer") {
+  EffectDatabase db;
+  Pool pool = db.pool();
+  TxConsumer consumer(pool, "order-service", {.max_attempts = 3});
+  MemoryBroker broker(2);
+  broker.publish(0, {.body = "fails"});
+  broker.publish(0, {.body = "waits for it"});
+  broker.publish(1, {.body = "works"});
+  MemorySource source(broker);
+  std::set<int> runs;  // a handler is also called again if its batch failed
+  RunOptions options = until_idle();
+  options.backoff = 1ms;
+  (void)run(
+      source, consumer, body_is_key,
+      [&](soci::session&, Delivery& delivery) {
+        if (delivery.message().business_key == "fails") {
+          runs.insert(delivery.incoming().runs);
+          throw std::runtime_error("it fails");
+        }
+        CHECK(delivery.incoming().runs == 1);
+      },
+      options);
+  CHECK(runs.size() >= 3);
+  CHECK(*runs.begin() == 1);
+  CHECK(*runs.rbegin() == static_cast<int>(runs.size()));
 }
 
 TEST_CASE("a message whose handler asks for a later delivery runs again after the delay, and is no failure") {

@@ -34,6 +34,8 @@ class Recorder : public Listener {
       if (error) std::rethrow_exception(error);
     } catch (const std::exception& e) {
       what = std::string(": ") + e.what();
+    } catch (...) {
+      what = ": an exception of another kind";
     }
     lines_.push_back(name_ + "end " + describe(scope) + what);
   }
@@ -89,6 +91,17 @@ TEST_CASE("a listener sees the call, each attempt and each handler begin and end
     CHECK(lines == Lines{"begin consume k1", "begin attempt k1", "begin handler k1", "end handler k1: refused",
                          "end attempt k1: refused", "failed", "end consume k1: refused"});
   }
+}
+
+TEST_CASE("a refusal is no error of the scopes") {
+  const EffectDatabase db;
+  Pool pool = db.pool(2);
+  Lines lines;
+  TxConsumer consumer(pool, "svc", {.listeners = {std::make_shared<Recorder>(lines)}});
+  (void)consumer.consume({.business_key = "k1"}, [](soci::session&, Delivery& delivery) { delivery.refuse("no"); });
+  // The second run stores the answer.
+  CHECK(lines == Lines{"begin consume k1", "begin attempt k1", "begin handler k1", "end handler k1", "end attempt k1",
+                       "begin attempt k1", "end attempt k1", "consumed", "end consume k1"});
 }
 
 TEST_CASE("a listener sees one call and one attempt of a batch, and a handler for each message") {

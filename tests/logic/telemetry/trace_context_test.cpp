@@ -168,6 +168,7 @@ TEST_CASE("a listener sees a message that goes out, and sets its headers") {
   CHECK(consumer.consume(t.message("a"), add_booked).outcome == Outcome::consumed);
   CHECK(tracer->seen.topic == "stock");
   CHECK(tracer->seen.headers.empty());
+  CHECK(tracer->seen.id == t.db.text("select id from txinbox_outbox_message"));
   CHECK(t.published() == Headers{{"traceparent", "from the tracer"}, {"tracestate", "a=1"}, {"baggage", "b=2"}});
 }
 
