@@ -32,7 +32,7 @@ import tomllib
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PROGRAMS = {"conformance": "txinbox_conformance", "logic": "txinbox_logic", "unit": "txinbox_unit_tests",
             "orders": "txinbox_orders", "faults": "txinbox_faults", "cli": "txinbox_cli_tests", "http": "txinbox_http_tests",
-            "kafka": "txinbox_kafka_tests", "kafka-unit": "txinbox_kafka_unit_tests",
+            "opentelemetry-unit": "txinbox_opentelemetry_unit_tests", "kafka": "txinbox_kafka_tests", "kafka-unit": "txinbox_kafka_unit_tests",
             "rabbitmq": "txinbox_rabbitmq_tests", "rabbitmq-unit": "txinbox_rabbitmq_unit_tests",
             "redis": "txinbox_redis_tests", "redis-unit": "txinbox_redis_unit_tests",
             "rocketmq": "txinbox_rocketmq_tests", "sim": "txinbox-sim"}
@@ -40,11 +40,13 @@ NO_DATABASE = ("unit", "orders", "sim")
 NEEDED = {"cli": ("txinbox-cli",)}  # what else to build for these programs
 # Beside the folder of the tests: the programs of components that need no server, and the simulator.
 FOLDERS = {"sim": "../tools/sim", "http": "component_http", "kafka-unit": "component_kafka",
-           "rabbitmq-unit": "component_rabbitmq", "redis-unit": "component_redis"}
+           "opentelemetry-unit": "component_opentelemetry", "rabbitmq-unit": "component_rabbitmq", "redis-unit": "component_redis"}
 COMPONENTS = {"kafka", "rabbitmq", "redis", "rocketmq"}  # their programs run on a server that brokers.sh starts
 # The variables that servers.sh sets; None where there is no server.
 DATABASES = {"sqlite3": None, "mysql": "TXINBOX_TEST_MARIADB_URL", "postgresql": "TXINBOX_TEST_POSTGRESQL_URL",
              "mysql-server": "TXINBOX_TEST_MYSQL_URL"}  # "mysql" is MariaDB, "mysql-server" is MySQL
+# tracing.sh sets it: the command before a program that needs OpenTelemetry.
+RUN_WITH_OPENTELEMETRY = "TXINBOX_RUN_WITH_OPENTELEMETRY"
 # A mutation can make a test wait forever. So a test has a limit in seconds: the first one without a mutation, and with one
 # ten times what it took without, so that a busy machine does not count as a test that noticed the mutation.
 UNCHANGED_LIMIT = 600
@@ -84,10 +86,19 @@ class Mutation:
         self.filters = ["--no-shrink", f"--count={self.seeds}"]
         return self
 
+    def needs(self):
+        """The environment variable that its program needs; None if it needs none."""
+        if self.program == "opentelemetry-unit":
+            return RUN_WITH_OPENTELEMETRY
+        return DATABASES[self.database] if self.program not in NO_DATABASE else None
+
+    def can_run(self):
+        return self.needs() is None or self.needs() in os.environ
+
     def server(self):
-        """The URL of its server; "" if it needs no server, None if its server does not run."""
+        """The URL of its server; "" if it needs no server."""
         variable = DATABASES[self.database] if self.program not in NO_DATABASE else None
-        return os.environ.get(variable) if variable else ""
+        return os.environ[variable] if variable else ""
 
     def applied_to(self, text):
         count = text.count(self.old)
@@ -171,6 +182,8 @@ class Copy:
         if mutation.program in COMPONENTS:
             command = [self.tree / "tests" / "brokers.sh", mutation.program,
                        tests / f"component_{mutation.program}" / PROGRAMS[mutation.program]]
+        if mutation.program == "opentelemetry-unit":
+            command = [os.environ[RUN_WITH_OPENTELEMETRY], *command]
         environment = {**self.environment, "TXINBOX_TEST_DATABASE": mutation.database.removesuffix("-server"),
                        "TXINBOX_TEST_URL": mutation.server(),
                        "TXINBOX_COMMAND": str(self.tree / "build" / self.preset / "tools" / "cli" / "txinbox")}
@@ -233,8 +246,8 @@ def try_all(mutations, arguments, folder):
     results = {}
     waiting = queue.Queue()
     for number, mutation in mutations:
-        if mutation.server() is None:
-            results[number] = ("skipped", f"{DATABASES[mutation.database]} is not set")
+        if not mutation.can_run():
+            results[number] = ("skipped", f"{mutation.needs()} is not set")
         else:
             waiting.put((number, mutation))
     limits = {}

@@ -143,6 +143,9 @@ def mutation_groups(root):
 
 
 def mutations(group):
+    if group == "opentelemetry":
+        return Step(f"mutations-{group}", f"each mutation of {group} makes a test fail", 10,
+                    (Script(("tests/tracing.sh", "--mutations")),), needs=NETWORK_BROKER)
     on_mysql = group == "procedures"
     servers = ("--mysql",) if on_mysql else ("--mariadb", "--postgresql")
     needs = NETWORK_BROKER if group in ("kafka", "sources") else NETWORK_MYSQL if on_mysql else ""
@@ -180,6 +183,8 @@ def all_steps(root):
              (Script(("tests/page.sh", "build/dev"), builds=("txinbox-cli",)),), packages="page"),
         Step("watching", "the alerts, and each expression of the dashboard, on a Prometheus that scrapes a service", 2,
              (Script(("tests/watching.sh", "build/dev"), builds=("txinbox_watched_service",)),), packages="watching"),
+        Step("tracing", "the component opentelemetry; each of 1,000 orders through a chain of services is one trace", 5,
+             (Script(("tests/tracing.sh",)),), needs=NETWORK_BROKER),
         Step("packages", "users' builds: find_package, pkg-config, add_subdirectory, FetchContent; static and shared", 8,
              (Ctest(("package",), builds=("txinbox_core",)),)),
         Step("bench", "the benchmark's programs build, and count what they say", 1, (Ctest(("bench",)),)),
