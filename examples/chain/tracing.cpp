@@ -1,6 +1,7 @@
 #include "tracing.hpp"
 
 #include <chrono>
+#include <memory>
 #include <utility>
 
 #include <opentelemetry/exporters/otlp/otlp_http_exporter_factory.h>
@@ -49,7 +50,7 @@ Tracing::Tracing(const char* service, const char* topic) {
 Tracing::~Tracing() {
   // The last owner of the SDK's provider sends the spans that it still has.
   listeners_.clear();
-  otel::trace::Provider::SetTracerProvider(Provider(new otel::trace::NoopTracerProvider));
+  otel::trace::Provider::SetTracerProvider(Provider(std::make_shared<otel::trace::NoopTracerProvider>()));
 }
 
 }  // namespace chain
