@@ -5,8 +5,9 @@ import subprocess
 from urllib.parse import urlsplit
 
 NAME = "txinbox_peers"
-ACCOUNTS = 5000
-SPEED_ACCOUNTS = 1000  # the runs for the speed use these accounts, and the faults use the others
+ACCOUNTS = 60_000
+# As account_rows in bench/database.hpp. The runs for the speed use these accounts, and the faults use the others.
+SPEED_ACCOUNTS = 50_000
 
 # The tables that the peers need and do not create by themselves, as their documentation describes them. Camel 4 cannot
 # create its table on PostgreSQL, because its check for the table aborts the transaction.

@@ -3,7 +3,7 @@
 import sys
 import time
 
-from database import Holder
+from database import Holder, SPEED_ACCOUNTS
 from peer import Peer
 from proxy import Proxy
 
@@ -50,7 +50,7 @@ class Faults:
     def __init__(self, candidate, database):
         self.candidate, self.database = candidate, database
         self.run = str(int(time.time()) % 10_000_000)
-        self.account = 1000
+        self.account = SPEED_ACCOUNTS
         self.peer = self.start()
 
     def start(self, **options):

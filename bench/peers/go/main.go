@@ -48,7 +48,7 @@ func run(c candidate, prefix string, first, count, workers int) {
 			for i := int(next.Add(1)) - 1; i < count; i = int(next.Add(1)) - 1 {
 				begun := time.Now()
 				number := first + i
-				err := c.deliver(fmt.Sprintf("%s-%08d", prefix, number), 1+number*617%1000, "ok")
+				err := c.deliver(fmt.Sprintf("%s-%08d", prefix, number), 1+number*617%50_000, "ok")
 				if err == nil {
 					acknowledged.Add(1)
 				} else {

@@ -140,7 +140,7 @@ const run = async (prefix, first, count, workers) => {
       const begun = process.hrtime.bigint();
       const number = first + i;
       try {
-        await deliver(`${prefix}-${String(number).padStart(8, '0')}`, 1 + ((number * 617) % 1000), 'ok');
+        await deliver(`${prefix}-${String(number).padStart(8, '0')}`, 1 + ((number * 617) % 50_000), 'ok');
         acknowledged += 1;
       } catch (error) {
         console.error(error.message);

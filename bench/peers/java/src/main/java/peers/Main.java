@@ -36,7 +36,7 @@ public final class Main {
     var config = new HikariConfig();
     // With these options, both drivers prepare the statements at the server.
     config.setJdbcUrl(postgresql ? "jdbc:postgresql://" + server
-        : "jdbc:mariadb://" + server + "?useServerPrepStmts=true&cachePrepStmts=true&prepStmtCacheSize=250");
+        : "jdbc:mariadb://" + server + "?sslMode=disable&useServerPrepStmts=true&cachePrepStmts=true&prepStmtCacheSize=250");
     config.setUsername(System.getenv("TXINBOX_PEER_USER"));
     config.setPassword(System.getenv("TXINBOX_PEER_PASSWORD"));
     // The rounds for the speed set the isolation level. The faults use the database's default.
@@ -60,7 +60,7 @@ public final class Main {
         long begun = System.nanoTime();
         int number = first + i;
         try {
-          candidate.deliver(prefix + "-" + String.format("%08d", number), 1 + number * 617 % 1000, "ok");
+          candidate.deliver(prefix + "-" + String.format("%08d", number), 1 + number * 617 % 50_000, "ok");
           acknowledged.incrementAndGet();
         } catch (Exception e) {
           System.err.println(e);
