@@ -16,6 +16,7 @@ seconds=45  # the longest window of an expression that needs two scrapes is 15 s
 promtool check rules "$root/ops/alerts.yml"
 promtool test rules "$root/ops/alerts_test.yml"
 
+echo "count: $(grep -c -- '- alert: ' "$root/ops/alerts.yml") alerts with series for which they fire"
 # Each alert has a test.
 for alert in $(sed -n 's/^ *- alert: //p' "$root/ops/alerts.yml"); do
   if ! grep -A2 "alertname: $alert$" "$root/ops/alerts_test.yml" | grep -q exp_labels; then

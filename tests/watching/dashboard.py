@@ -66,7 +66,7 @@ def check(server):
             count += 1
             if rule["health"] != "ok":
                 wrong.append(f"alert {rule['name']}: {rule['health']}: {rule.get('lastError', '')}")
-    print(f"{count} expressions of the dashboard and the alerts")
+    print(f"count: {count} expressions of the dashboard and the alerts")
     return wrong
 
 
