@@ -56,16 +56,22 @@ SpanFactory::SpanFactory(OpenTelemetryOptions options)
 }
 
 SpanPtr SpanFactory::begin_call(const Scope& scope) const {
-  return scope.messages.size() == 1 ? begin_call_with_one(scope) : begin_call_with_several(scope);
+  if (scope.messages.size() != 1) return begin_call_with_several(scope);
+  return begin_process(scope, active_span().IsValid() ? Parent::active : Parent::producer);
 }
 
-SpanPtr SpanFactory::begin_call_with_one(const Scope& scope) const {
+SpanPtr SpanFactory::begin_message(const Scope& scope) const { return begin_process(scope, Parent::producer); }
+
+SpanPtr SpanFactory::begin_process(const Scope& scope, Parent parent) const {
   const Message& message = scope.messages.front();
   otel::trace::StartSpanOptions options = start(SpanKind::kConsumer, options_.system);
   Links links;
   if (const SpanContext sent = sent_by(message); sent.IsValid()) {
     links.emplace_back(sent, Attributes());
-    if (continues_trace(message) && !active_span().IsValid()) options.parent = sent;
+    if (parent == Parent::producer && continues_trace(message)) {
+      options.parent = sent;
+      if (const SpanContext active = active_span(); active.IsValid()) links.emplace_back(active, Attributes());
+    }
   }
   const std::string id = id_of(message);
   const std::string key = shown_key_of(message);
@@ -88,22 +94,6 @@ SpanPtr SpanFactory::begin_call_with_several(const Scope& scope) const {
     attributes.emplace_back(convention::kMessagingBatchMessageCount, static_cast<std::int64_t>(scope.messages.size()));
   }
   return begin("consume_batch", scope, attributes, links, start(SpanKind::kConsumer, options_.system));
-}
-
-SpanPtr SpanFactory::begin_message(const Scope& scope) const {
-  const Message& message = scope.messages.front();
-  otel::trace::StartSpanOptions options = start(SpanKind::kConsumer, options_.system);
-  Links links;
-  if (const SpanContext sent = sent_by(message); sent.IsValid()) {
-    links.emplace_back(sent, Attributes());
-    if (continues_trace(message)) {
-      options.parent = sent;
-      if (const SpanContext batch = active_span(); batch.IsValid()) links.emplace_back(batch, Attributes());
-    }
-  }
-  const std::string id = id_of(message);
-  const std::string key = shown_key_of(message);
-  return begin("process", scope, message_attributes(scope, id, key), links, options);
 }
 
 SpanPtr SpanFactory::begin_part(const Scope& scope) const {

@@ -57,7 +57,13 @@ class SpanFactory {
  private:
   using Links = std::vector<std::pair<SpanContext, Attributes>>;
 
-  SpanPtr begin_call_with_one(const Scope&) const;
+  /// The parent of the span of a message, if it is the first delivery.
+  enum class Parent {
+    active,    ///< The active span of this thread.
+    producer,  ///< The producer's span. The active span, if there is one, gets a link.
+  };
+
+  SpanPtr begin_process(const Scope&, Parent) const;
   SpanPtr begin_call_with_several(const Scope&) const;
   SpanPtr begin(std::string_view operation, const Scope&, const Attributes&, const Links&,
                 const ::opentelemetry::trace::StartSpanOptions&) const;

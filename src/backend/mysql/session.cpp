@@ -89,8 +89,8 @@ void MysqlSession::set_settings(const PoolOptions& options) {
   if (!is_known) {
     flavour_.keep_existing(existing_variables(db));
     // Vitess shows the clock as a variable, and refuses to set it. Then no handler can stop it, either.
-    const bool sets_clock = try_exec(db, fmt::format("SET {} = DEFAULT", flavour_.clock)) == 0;
-    if (!sets_clock) flavour_.clock = {};
+    const bool has_clock = !flavour_.clock.empty();
+    if (has_clock && try_exec(db, fmt::format("SET {} = DEFAULT", flavour_.clock)) != 0) flavour_.clock = {};
   }
   std::string all = "SET autocommit = 1, sql_mode = CONCAT_WS(',', NULLIF(@@sql_mode, ''), 'STRICT_ALL_TABLES')";
   if (!flavour_.isolation.empty()) all += fmt::format(", {} = 'READ-COMMITTED'", flavour_.isolation);
@@ -181,8 +181,7 @@ void MysqlSession::remember_role(std::span<const std::optional<std::string>> fou
   // MariaDB returns the plain name. MySQL returns a list in backticks.
   restore_role_ = "SET ROLE " + (role == "NONE" || role.starts_with('`') ? role : quoted(role));
   // Vitess names a role, and refuses to set one. Then no handler can change it, either.
-  const bool is_certain = !found.empty();
-  if (!is_certain && try_exec(connection(), restore_role_) != 0) restore_role_.clear();
+  if (found.empty() && try_exec(connection(), restore_role_) != 0) restore_role_.clear();
 }
 
 void MysqlSession::use_schema(const std::string& schema) {
