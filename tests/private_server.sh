@@ -61,3 +61,12 @@ kill_servers() {
   rm -rf "$folder"
   exit "$status"
 }
+
+# mysql_places: sets `places` to the first options of MySQL's server, whose path is in `mysqld`: its files are not in the
+# folders for which it was built (get_newer.sh).
+mysql_places() {
+  local root=${mysqld%/*}/root/usr
+  # shellcheck disable=SC2034  # the script's
+  places=(--no-defaults --basedir="$root" --secure-file-priv=NULL --lc-messages-dir="$root/share/mysql"
+    --plugin-dir="$root/lib/mysql/plugin" --character-sets-dir="$root/share/mysql/charsets")
+}

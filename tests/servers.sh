@@ -181,10 +181,9 @@ start_mariadb() {
 
 start_mysql() {
   local port data=$folder/mysql init=$folder/mysql.sql
-  # Its files are not in the folders for which it was built.
-  local places=(--no-defaults --datadir="$data" --basedir="${mysqld%/*}/root/usr" --secure-file-priv=NULL
-    --lc-messages-dir="${mysqld%/*}/root/usr/share/mysql" --plugin-dir="${mysqld%/*}/root/usr/lib/mysql/plugin"
-    --character-sets-dir="${mysqld%/*}/root/usr/share/mysql/charsets" --tmpdir="$folder/mysql-tmp")
+  local places
+  mysql_places
+  places+=(--datadir="$data" --tmpdir="$folder/mysql-tmp")
   take_ports
   printf '%s\n' "CREATE USER IF NOT EXISTS txinbox@127.0.0.1 IDENTIFIED BY '$password';" \
     "GRANT ALL ON *.* TO txinbox@127.0.0.1 WITH GRANT OPTION;" >"$init"

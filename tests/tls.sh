@@ -92,12 +92,6 @@ start_mariadb() {
     "${tls[@]}"
 }
 
-mysql_places() {
-  local root=${mysqld%/*}/root/usr
-  places=(--no-defaults --basedir="$root" --secure-file-priv=NULL --lc-messages-dir="$root/share/mysql"
-    --plugin-dir="$root/lib/mysql/plugin" --character-sets-dir="$root/share/mysql/charsets")
-}
-
 start_mysql() {
   local places tls=(--ssl-cert="$certificates/$certificate.pem" --ssl-key="$certificates/$certificate.key"
     --ssl-ca="$certificates/ca.pem")

@@ -50,10 +50,9 @@ wait_until() {
 
 start_mysql() {
   local data=$folder/mysql user
-  # Its files are not in the folders for which it was built.
-  local places=(--no-defaults --datadir="$data" --basedir="${mysqld%/*}/root/usr" --secure-file-priv=NULL
-    --lc-messages-dir="${mysqld%/*}/root/usr/share/mysql" --plugin-dir="${mysqld%/*}/root/usr/lib/mysql/plugin"
-    --character-sets-dir="${mysqld%/*}/root/usr/share/mysql/charsets" --tmpdir="$folder/mysql-tmp")
+  local places
+  mysql_places
+  places+=(--datadir="$data" --tmpdir="$folder/mysql-tmp")
   "${as_user[@]}" mkdir "$data" "$folder/mysql-tmp" "$folder/vt"
   "${as_user[@]}" "$mysqld" "${places[@]}" --initialize-insecure >"$folder/mysql.log" 2>&1 || fail "$(cat "$folder/mysql.log")"
   # The users of a tablet. Only the socket in the private folder accepts connections.
@@ -168,7 +167,7 @@ wait_until "Vitess has no tablet" query "select 1" >/dev/null 2>&1
 "$txinbox" migrate
 test_consume
 storm tx "$seconds" "$kills"
-storm lease $((seconds / 2)) $((kills / 2))
-storm outbox $((seconds / 2)) $((kills / 2))
+storm lease $(((seconds + 1) / 2)) $(((kills + 1) / 2))
+storm outbox $(((seconds + 1) / 2)) $(((kills + 1) / 2))
 : >"$folder/ending"
 kill -KILL "$(cat "$folder/vtcombo.pid")"
