@@ -66,6 +66,10 @@ class Catalog {
   /// if nobody does, or if this user may not know.
   virtual std::optional<LogReader> find_log_reader(const std::string& /*schema*/) { return std::nullopt; }
 
+  /// Returns the names of the databases to connect to, one for each shard, if the database is sharded and statements of
+  /// this connection can reach each shard. Otherwise returns none.
+  virtual std::vector<std::string> shards() { return {}; }
+
   virtual std::string server_version() = 0;
 
   /// Runs one SELECT.

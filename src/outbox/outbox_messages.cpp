@@ -7,11 +7,13 @@
 #include <txinbox/error.hpp>
 
 #include "backend/connection_access.hpp"
+#include "backend/database.hpp"
 #include "backend/session.hpp"
 #include "backend/table_check.hpp"
 #include "base/hex.hpp"
 #include "base/uuid.hpp"
 #include "pool/inbox_session.hpp"
+#include "schema/verification.hpp"
 #include "tables/audit_table.hpp"
 #include "tables/list_cursor.hpp"
 #include "tables/outbox_message_table.hpp"
@@ -158,7 +160,9 @@ void read_relays(backend::Session& session, OutboxStatus& status) {
 std::string_view to_string(OutboxState state) noexcept { return state_names[state]; }
 
 OutboxStatus outbox_status(ConnectionRef connection) {
-  const detail::InboxSession session(detail::ConnectionAccess::of(connection));
+  const backend::ConnectionPtr& reference = detail::ConnectionAccess::of(connection);
+  const detail::InboxSession session(reference);
+  detail::refuse_all_shards(*reference->database().catalog(reference));
   const backend::Dialect& sql = session->dialect();
   const std::string table = sql.table(backend::outbox_message_table);
   OutboxStatus status;

@@ -4,8 +4,10 @@
 #include <iterator>
 #include <utility>
 
+#include "backend/database.hpp"
 #include "base/process.hpp"
 #include "pool/with_session.hpp"
+#include "schema/verification.hpp"
 
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
@@ -47,7 +49,10 @@ bool PartLeases::refresh(const std::stop_token& stop) {
   const bool renewed = renew(stop);
   return with_session(source_, stop, [&](backend::Session& session) {
     const OutboxPartTable table(session);
-    if (!renewed) enter(table);
+    if (!renewed) {
+      refuse_all_shards(*session.connection_ptr()->database().catalog(session.connection_ptr()));
+      enter(table);
+    }
     table.remove_expired();
     return balance(table);
   });

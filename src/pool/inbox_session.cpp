@@ -1,5 +1,7 @@
 #include "pool/inbox_session.hpp"
 
+#include <algorithm>
+
 #include "backend/database.hpp"
 #include "schema/verification.hpp"
 #include "tables/audit_table.hpp"
@@ -25,7 +27,10 @@ const backend::ConnectionPtr& InboxSession::prepared_for(const backend::Connecti
   if (!by) return connection;
   check_operator_action(*by);
   const OutsideTransaction outside(connection);
-  schema_of_tables(*connection->database().catalog(connection), tables);
+  const auto catalog = connection->database().catalog(connection);
+  // The pauses of all consumers lie in one shard, messages do not.
+  if (std::ranges::find(tables, backend::pause_table) == tables.end()) refuse_all_shards(*catalog);
+  schema_of_tables(*catalog, tables);
   return connection;
 }
 

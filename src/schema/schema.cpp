@@ -75,6 +75,7 @@ std::vector<Migration> migrate(ConnectionRef connection) {
   const backend::Database& database = sql->database();
   const detail::OutsideTransaction outside(sql);
   const auto catalog = database.catalog(sql);
+  detail::refuse_all_shards(*catalog);
   MigrationScope scope(*catalog);
   const auto before = detail::examine(*catalog, database.name());
   refuse_foreign_tables(before);

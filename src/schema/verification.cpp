@@ -195,6 +195,14 @@ std::string schema_of_tables(backend::Catalog& catalog, std::span<const std::str
   return schema;
 }
 
+void refuse_all_shards(backend::Catalog& catalog) {
+  const std::vector<std::string> shards = catalog.shards();
+  if (shards.empty()) return;
+  throw Error(ErrorCode::unsafe_connection,
+              fmt::format("the database is sharded, and this work is done in one shard at a time; connect to {}",
+                          fmt::join(shards, ", then to ")));
+}
+
 OutsideTransaction::OutsideTransaction(backend::ConnectionPtr connection) : connection_(std::move(connection)) {
   backend::refuse_open_transaction(*connection_->database().attach(connection_, backend::Ownership::caller));
 }

@@ -38,6 +38,11 @@ std::string verify_for_consuming(const backend::ConnectionPtr& connection);
 /// Errors: `Error` schema_missing.
 std::string schema_of_tables(backend::Catalog& catalog, std::span<const std::string_view> others = {});
 
+/// Refuses a connection to all shards of a sharded database. Each shard has an outbox and a schema of its own.
+///
+/// Errors: `Error` unsafe_connection. The text has the names of the databases to connect to.
+void refuse_all_shards(backend::Catalog& catalog);
+
 /// Returns the newest schema version that this library contains.
 int newest_version(std::string_view database);
 

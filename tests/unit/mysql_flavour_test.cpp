@@ -133,6 +133,14 @@ TEST_CASE("of an unknown server, only the variables that it has are set and rest
   CHECK(mariadb.cluster);
 }
 
+TEST_CASE("the mode of transactions over shards is restored where it was found") {
+  Flavour vitess;
+  vitess.keep_existing({"transaction_isolation"});
+  CHECK(vitess.restored() == std::vector<std::string_view>{"transaction_isolation"});
+  vitess.transaction_mode = "transaction_mode";
+  CHECK(vitess.restored() == std::vector<std::string_view>{"transaction_isolation", "transaction_mode"});
+}
+
 TEST_CASE("an unknown server is asked for every variable that a known one has") {
   const auto asked = variables_to_ask_for();
   for (const char* version : {"10.11.19-MariaDB", "8.0.36"}) {

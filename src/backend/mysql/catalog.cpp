@@ -28,16 +28,19 @@ class MysqlCatalog final : public Catalog {
   explicit MysqlCatalog(ConnectionPtr connection) : shared_(std::move(connection)), sql_(*shared_) {}
 
   /// In Vitess, a query of information_schema runs on a shard, where the database has another name. No client can use
-  /// that name. vtgate answers SELECT DATABASE() itself.
+  /// that name, so such a query asks for DATABASE(). vtgate answers SELECT DATABASE() itself. On a connection to one
+  /// shard, such as orders:-80, it also names the shard, which a statement cannot do.
   std::string find_schema(std::string_view table) override {
-    const std::string found = query_text(
-        sql_,
-        fmt::format("SELECT 1 FROM information_schema.TABLES WHERE TABLE_SCHEMA = DATABASE() AND TABLE_NAME = '{}'",
-                    table));
-    return found.empty() ? std::string() : query_text(sql_, "SELECT DATABASE()");
+    const std::string on_shard =
+        query_text(sql_, fmt::format("SELECT TABLE_SCHEMA FROM information_schema.TABLES WHERE TABLE_SCHEMA = "
+                                     "DATABASE() AND TABLE_NAME = '{}'",
+                                     table));
+    if (on_shard.empty()) return {};
+    const std::string found = query_text(sql_, "SELECT DATABASE()");
+    return found == on_shard ? found : found.substr(0, found.find(':'));
   }
 
-  std::vector<Problem> check_tables(const std::string& schema) override { return check_mysql_tables(sql_, schema); }
+  std::vector<Problem> check_tables(const std::string& /*schema*/) override { return check_mysql_tables(sql_); }
 
   /// The server lists a table only for a user with a privilege on it. It answers a SELECT of a user without one with a
   /// denial, whether the table exists or not.
@@ -70,6 +73,8 @@ class MysqlCatalog final : public Catalog {
     }
   }
 
+  std::vector<std::string> shards() override { return mysql_shards(sql_); }
+
   std::string server_version() override { return query_text(sql_, "SELECT VERSION()"); }
 
   std::vector<Row> read(const std::string& text, std::size_t columns) override { return query(sql_, text, columns); }
@@ -79,17 +84,17 @@ class MysqlCatalog final : public Catalog {
     return {reaches_beyond_host(static_cast<int>(mysql_get_socket(connection))), mysql_encryption(connection)};
   }
 
-  std::int64_t table_bytes(const std::string& schema) override {
+  std::int64_t table_bytes(const std::string& /*schema*/) override {
     return number_in(query_text(sql_, fmt::format("SELECT DATA_LENGTH + INDEX_LENGTH FROM information_schema.TABLES "
-                                                  "WHERE TABLE_SCHEMA = {} AND TABLE_NAME = '{}'",
-                                                  hex_literal(schema), consumed_message_table)));
+                                                  "WHERE TABLE_SCHEMA = DATABASE() AND TABLE_NAME = '{}'",
+                                                  consumed_message_table)));
   }
 
-  TableEstimate estimate(const std::string& schema) override {
+  TableEstimate estimate(const std::string& /*schema*/) override {
     const auto rows = query(sql_,
                             fmt::format("SELECT TABLE_ROWS, DATA_LENGTH + INDEX_LENGTH FROM information_schema.TABLES "
-                                        "WHERE TABLE_SCHEMA = {} AND TABLE_NAME = '{}'",
-                                        hex_literal(schema), consumed_message_table),
+                                        "WHERE TABLE_SCHEMA = DATABASE() AND TABLE_NAME = '{}'",
+                                        consumed_message_table),
                             2);
     TableEstimate found;
     if (!rows.empty() && rows[0][0]) found.rows = number_in(*rows[0][0]);
@@ -97,12 +102,13 @@ class MysqlCatalog final : public Catalog {
     return found;
   }
 
-  bool has_lease_index(const std::string& schema) override {
-    return !query(sql_,
-                  fmt::format("SELECT INDEX_NAME FROM information_schema.STATISTICS WHERE TABLE_SCHEMA = {} AND "
-                              "TABLE_NAME = '{}' AND INDEX_NAME = '{}'",
-                              hex_literal(schema), consumed_message_table, lease_index),
-                  1)
+  bool has_lease_index(const std::string& /*schema*/) override {
+    return !query(
+                sql_,
+                fmt::format("SELECT INDEX_NAME FROM information_schema.STATISTICS WHERE TABLE_SCHEMA = DATABASE() AND "
+                            "TABLE_NAME = '{}' AND INDEX_NAME = '{}'",
+                            consumed_message_table, lease_index),
+                1)
                 .empty();
   }
 

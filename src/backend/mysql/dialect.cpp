@@ -17,12 +17,15 @@ namespace {
 //
 // If summer time begins or ends while the statement waits, this offset changes: SYSDATE moves relative to NOW by one
 // hour, in some zones by half an hour. This expression corrects that. It is right for a statement that runs for at most
-// a quarter of an hour. The sessions of a pool are in UTC, which has no summer time. If NOW and SYSDATE differ by more
+// a quarter of an hour, or in UTC, as the sessions of a pool are. If NOW and SYSDATE differ by more
 // than two hours, the session has stopped its clock (SET timestamp).
-constexpr auto evaluated_now =
-    "(SYSDATE(6) + INTERVAL TIMESTAMPDIFF(MICROSECOND, NOW(6), UTC_TIMESTAMP(6)) - "
-    "IF(@@time_zone = '+00:00' OR ABS(TIMESTAMPDIFF(SECOND, NOW(6), SYSDATE(6))) > 7200, 0, "
-    "1800000000 * ROUND(TIMESTAMPDIFF(SECOND, NOW(6), SYSDATE(6)) / 1800)) MICROSECOND)";
+std::string evaluated_now(bool names_time_zone) {
+  return fmt::format(
+      "(SYSDATE(6) + INTERVAL TIMESTAMPDIFF(MICROSECOND, NOW(6), UTC_TIMESTAMP(6)) - "
+      "IF({}ABS(TIMESTAMPDIFF(SECOND, NOW(6), SYSDATE(6))) > 7200, 0, "
+      "1800000000 * ROUND(TIMESTAMPDIFF(SECOND, NOW(6), SYSDATE(6)) / 1800)) MICROSECOND)",
+      names_time_zone ? "@@time_zone = '+00:00' OR " : "");
+}
 
 std::string microseconds(std::chrono::milliseconds time) {
   return std::to_string(std::chrono::microseconds(time).count());
@@ -30,7 +33,8 @@ std::string microseconds(std::chrono::milliseconds time) {
 
 class MysqlDialect : public Dialect {
  public:
-  explicit MysqlDialect(std::string schema) : schema_(std::move(schema)) {}
+  explicit MysqlDialect(std::string schema, bool names_time_zone = true)
+      : schema_(std::move(schema)), now_(evaluated_now(names_time_zone)) {}
 
   std::string table(std::string_view name) const override {
     return fmt::format("{}.`{}`", quoted_identifier(schema_), name);
@@ -44,20 +48,20 @@ class MysqlDialect : public Dialect {
     return type == ParameterType::integer ? "CAST(? AS SIGNED)" : "?";
   }
 
-  std::string now() const override { return evaluated_now; }
+  std::string now() const override { return now_; }
   using Dialect::now_plus;
   std::string now_plus(std::string_view milliseconds) const override {
-    return fmt::format("{} + INTERVAL {} * 1000 MICROSECOND", evaluated_now, milliseconds);
+    return fmt::format("{} + INTERVAL {} * 1000 MICROSECOND", now_, milliseconds);
   }
   std::string now_in_microseconds() const override {
-    return fmt::format("TIMESTAMPDIFF(MICROSECOND, '1970-01-01', {})", evaluated_now);
+    return fmt::format("TIMESTAMPDIFF(MICROSECOND, '1970-01-01', {})", now_);
   }
   std::string before(std::chrono::milliseconds age) const override {
     return fmt::format("UTC_TIMESTAMP(6) - INTERVAL {} MICROSECOND", microseconds(age));
   }
 
   std::string milliseconds_since(std::string_view column) const override {
-    return fmt::format("TIMESTAMPDIFF(MICROSECOND, {}, {}) DIV 1000", column, evaluated_now);
+    return fmt::format("TIMESTAMPDIFF(MICROSECOND, {}, {}) DIV 1000", column, now_);
   }
 
   std::string utc_text(std::string_view column) const override {
@@ -96,6 +100,7 @@ class MysqlDialect : public Dialect {
 
  private:
   const std::string schema_;
+  const std::string now_;
 };
 
 /// For one run of a statement that is not prepared: each parameter is a literal.
@@ -116,8 +121,8 @@ class MysqlTextDialect final : public MysqlDialect {
 
 }  // namespace
 
-std::unique_ptr<Dialect> make_mysql_dialect(std::string schema) {
-  return std::make_unique<MysqlDialect>(std::move(schema));
+std::unique_ptr<Dialect> make_mysql_dialect(std::string schema, bool names_time_zone) {
+  return std::make_unique<MysqlDialect>(std::move(schema), names_time_zone);
 }
 
 std::string mysql_text(const KeptStatement& statement, const std::string& schema, std::span<const Parameter> values) {

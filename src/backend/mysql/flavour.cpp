@@ -82,6 +82,7 @@ Flavour mariadb(bool skips_locked) {
   flavour.insert_returning = true;
   flavour.set_statement = true;
   flavour.applicable_roles = true;
+  flavour.time_zone_in_statements = true;
   flavour.binary_log = true;
   flavour.may_be_in_cluster = true;
   flavour.sessions = "information_schema.PROCESSLIST";
@@ -100,6 +101,7 @@ Flavour mysql() {
   flavour.procedures = true;
   flavour.optimizer_hints = true;
   flavour.applicable_roles = true;
+  flavour.time_zone_in_statements = true;
   flavour.binary_log = true;
   flavour.sessions = "performance_schema.processlist";  // from 8.0.22 on
   flavour.lock_existing = "LOCK IN SHARE MODE";
@@ -168,7 +170,7 @@ std::string unknown_product(std::string_view handshake, const Settings& global) 
 std::vector<std::string_view> Flavour::restored() const {
   std::vector<std::string_view> names = {isolation};
   names.insert(names.end(), common.begin(), common.end());
-  names.insert(names.end(), {read_only, statement_seconds, statement_milliseconds, idle_seconds});
+  names.insert(names.end(), {read_only, statement_seconds, statement_milliseconds, idle_seconds, transaction_mode});
   std::erase(names, std::string_view());
   return names;
 }

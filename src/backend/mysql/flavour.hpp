@@ -51,8 +51,10 @@ struct Flavour {
   bool set_statement = false;        ///< SET STATEMENT variable = value FOR …
   bool optimizer_hints = false;      ///< SET_VAR and NO_BNL in comments, and VALUES ROW(…).
   bool applicable_roles = false;     ///< information_schema.applicable_roles.
-  bool binary_log = false;           ///< @@log_bin and @@sql_log_bin show whether a commit is durable once it is
-                                     ///< visible.
+  bool time_zone_in_statements = false;  ///< A prepared statement may contain @@time_zone. Vitess makes a parameter of
+                                         ///< it, and sometimes does not find the parameter.
+  bool binary_log = false;               ///< @@log_bin and @@sql_log_bin show whether a commit is durable once it is
+                                         ///< visible.
 
   /// The table of all sessions, with USER, HOST and COMMAND. Empty if it is not known. MySQL refuses to read its older
   /// table while any session runs a statement that is not UTF-8.
@@ -85,7 +87,9 @@ struct Flavour {
   std::string_view statement_seconds, statement_milliseconds;  ///< The longest time of a statement.
   std::string_view idle_seconds;                               ///< The longest time that a transaction, or a
                                                                ///< connection, may be idle.
-  std::string_view clock = "timestamp";                        ///< The variable that stops the session's clock.
+  std::string_view transaction_mode;  ///< Says whether a transaction may change several shards. They commit one after
+                                      ///< the other. It is never named by a list of variables.
+  std::string_view clock = "timestamp";  ///< The variable that stops the session's clock.
 
   /// Variables that have the same name on every server. A handler can leave them changed for the next handler.
   std::vector<std::string_view> common = {"character_set_client",

@@ -15,8 +15,8 @@ namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace backend {
 
-/// The syntax of portable statements.
-std::unique_ptr<Dialect> make_mysql_dialect(std::string schema);
+/// The syntax of portable statements. `names_time_zone`: they contain @@time_zone.
+std::unique_ptr<Dialect> make_mysql_dialect(std::string schema, bool names_time_zone = true);
 
 /// Returns the text of a statement with these values as literals.
 std::string mysql_text(const KeptStatement&, const std::string& schema, std::span<const Parameter> values);
@@ -27,8 +27,12 @@ std::unique_ptr<Catalog> make_mysql_catalog(ConnectionPtr);
 bool is_strict(std::string_view sql_mode);
 
 // tables.cpp and server.cpp define these functions.
-std::vector<Problem> check_mysql_tables(const NativeConnection&, const std::string& schema);
+std::vector<Problem> check_mysql_tables(const NativeConnection&);
 std::vector<Finding> check_mysql_server(const NativeConnection&);
+
+// shards.cpp defines these functions.
+std::vector<std::string> mysql_shards(const NativeConnection&);
+void check_sharding(const NativeConnection&, Report&);
 
 }  // namespace backend
 TXINBOX_NAMESPACE_END

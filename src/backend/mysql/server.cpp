@@ -248,7 +248,7 @@ std::vector<Finding> check_mysql_server(const NativeConnection& sql) {
   check_numbers(session, report);
   if (is_known) check_procedures(sql, report);
   // On a server that we do not know, something that a check reads may be missing.
-  for (const auto check : {check_triggers, check_engines}) {
+  for (const auto check : {check_triggers, check_engines, check_sharding}) {
     try {
       check(sql, report);
     } catch (const DatabaseError& error) {

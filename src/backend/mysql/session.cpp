@@ -91,6 +91,9 @@ void MysqlSession::set_settings(const PoolOptions& options) {
     // Vitess shows the clock as a variable, and refuses to set it. Then no handler can stop it, either.
     const bool has_clock = !flavour_.clock.empty();
     if (has_clock && try_exec(db, fmt::format("SET {} = DEFAULT", flavour_.clock)) != 0) flavour_.clock = {};
+    // A crash between the commits of two shards would leave a claim without the rows of its handler.
+    constexpr std::string_view mode = "transaction_mode";
+    if (try_exec(db, fmt::format("SET {} = 'SINGLE'", mode)) == 0) flavour_.transaction_mode = mode;
   }
   std::string all = "SET autocommit = 1, sql_mode = CONCAT_WS(',', NULLIF(@@sql_mode, ''), 'STRICT_ALL_TABLES')";
   if (!flavour_.isolation.empty()) all += fmt::format(", {} = 'READ-COMMITTED'", flavour_.isolation);
@@ -186,7 +189,7 @@ void MysqlSession::remember_role(std::span<const std::optional<std::string>> fou
 
 void MysqlSession::use_schema(const std::string& schema) {
   schema_ = schema;
-  dialect_ = make_mysql_dialect(schema);
+  dialect_ = make_mysql_dialect(schema, flavour_.time_zone_in_statements);
   table_ = dialect_->table(consumed_message_table);
   if (pooled_ && in_one_statement()) {
     prepare_statements();

@@ -69,11 +69,11 @@ constexpr TableDialect dialect = {
 };
 
 /// Returns one SELECT for each table. With an equality the server opens only one table; with IN it opens all tables.
-std::string for_each_table(std::string_view select, const std::string& schema, std::string_view order) {
+std::string for_each_table(std::string_view select, std::string_view order) {
   std::string text;
   for (const ExpectedTable& table : tables()) {
     if (!text.empty()) text += " UNION ALL ";
-    text += fmt::format(fmt::runtime(select), fmt::arg("schema", hex_literal(schema)), fmt::arg("table", table.name));
+    text += fmt::format(fmt::runtime(select), fmt::arg("table", table.name));
   }
   return fmt::format("{} ORDER BY {}", text, order);
 }
@@ -83,7 +83,7 @@ struct Found {
   FoundTable table;
 };
 
-std::map<std::string, Found> read(const NativeConnection& sql, const std::string& schema) {
+std::map<std::string, Found> read(const NativeConnection& sql) {
   std::map<std::string, Found> found;
   for (const Row& row :
        query(sql,
@@ -91,9 +91,9 @@ std::map<std::string, Found> read(const NativeConnection& sql, const std::string
                             "c.IS_NULLABLE, c.COLUMN_DEFAULT IS NOT NULL OR c.EXTRA LIKE '%GENERATED%' OR "
                             "c.EXTRA LIKE '%auto_increment%', c.ORDINAL_POSITION "
                             "FROM information_schema.TABLES t JOIN information_schema.COLUMNS c "
-                            "ON c.TABLE_SCHEMA = {schema} AND c.TABLE_NAME = '{table}' "
-                            "WHERE t.TABLE_SCHEMA = {schema} AND t.TABLE_NAME = '{table}'",
-                            schema, "1, 9"),
+                            "ON c.TABLE_SCHEMA = DATABASE() AND c.TABLE_NAME = '{table}' "
+                            "WHERE t.TABLE_SCHEMA = DATABASE() AND t.TABLE_NAME = '{table}'",
+                            "1, 9"),
              9)) {
     Found& table = found[row[0].value_or("")];
     table.kind = row[1].value_or("");
@@ -107,8 +107,8 @@ std::map<std::string, Found> read(const NativeConnection& sql, const std::string
        query(sql,
              for_each_table("SELECT '{table}', INDEX_NAME, NON_UNIQUE, COLUMN_NAME, SUB_PART, SEQ_IN_INDEX "
                             "FROM information_schema.STATISTICS "
-                            "WHERE TABLE_SCHEMA = {schema} AND TABLE_NAME = '{table}'",
-                            schema, "1, 2, 6"),
+                            "WHERE TABLE_SCHEMA = DATABASE() AND TABLE_NAME = '{table}'",
+                            "1, 2, 6"),
              6)) {
     auto& indexes = found[row[0].value_or("")].table.indexes;
     if (indexes.empty() || indexes.back().name != row[1]) {
@@ -124,9 +124,9 @@ std::map<std::string, Found> read(const NativeConnection& sql, const std::string
 
 }  // namespace
 
-std::vector<Problem> check_mysql_tables(const NativeConnection& sql, const std::string& schema) {
+std::vector<Problem> check_mysql_tables(const NativeConnection& sql) {
   std::vector<Problem> problems;
-  auto found = read(sql, schema);
+  auto found = read(sql);
   for (const ExpectedTable& expected : tables()) {
     const auto at = found.find(std::string(expected.name));
     if (at == found.end()) {
