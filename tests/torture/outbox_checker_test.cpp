@@ -31,7 +31,7 @@ struct Balanced : StormRecord {
   void publish(std::uint64_t i, unsigned number) {
     const std::string run = "1-" + std::to_string(i);
     published.push_back({.id = run + "/" + std::to_string(number),
-                         .key = outbox_key(plan.key(i).transfer),
+                         .key = plan.key(i).outbox_key,
                          .payload = {.run = run, .number = number, .change = static_cast<std::int64_t>(i)}});
   }
 

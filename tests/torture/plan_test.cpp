@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <set>
 #include <string>
@@ -54,6 +55,29 @@ TEST_CASE("each key comes 1 to 10 times and moves money between two accounts") {
   }
   CHECK(copies.size() == 10);
   CHECK(*copies.begin() == 1);
+}
+
+TEST_CASE("with shards, everything that a transfer writes lies in the shard of its key") {
+  // The first bits of the MD5 of the first six keys, in reverse order.
+  const std::array<int, 6> in_two{0, 1, 1, 0, 1, 0};
+  const std::array<int, 6> in_four{2, 3, 3, 2, 1, 2};
+  for (std::size_t i = 0; i < 6; ++i) {
+    const Transfer in_one_of_two = Plan(1, 2).key(i).transfer;
+    CHECK(in_one_of_two.from % 2 == in_two.at(i));
+    CHECK(in_one_of_two.to % 2 == in_two.at(i));
+    const Transfer in_one_of_four = Plan(1, 4).key(i).transfer;
+    CHECK(in_one_of_four.from % 4 == in_four.at(i));
+    CHECK(in_one_of_four.to % 4 == in_four.at(i));
+  }
+  for (std::uint64_t i = 0; i < 1'000; ++i) {
+    const KeyPlan key = Plan(1, 2).key(i);
+    CHECK(key.transfer.from != key.transfer.to);
+    CHECK(std::max(key.transfer.from, key.transfer.to) < account_count);
+  }
+  // The first bit of the MD5 of account-0 and account-1 is 1, of account-2 and account-2-1 too, of account-0-1 0.
+  CHECK(Plan(1).outbox_key({.from = 0}) == "account-0");
+  CHECK(Plan(1, 2).outbox_key({.from = 0}) == "account-0-1");
+  CHECK(Plan(1, 2).outbox_key({.from = 1}) == "account-1");
 }
 
 TEST_CASE("every conduct occurs, and the last attempts are honest") {

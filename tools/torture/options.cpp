@@ -48,6 +48,10 @@ void add_options(CLI::App& app, Arguments& arguments) {
   add_number(app, "--relays", storm.relays, 1, 64, "With --kind outbox: relay processes; default 3");
   add_number(app, "--threads", storm.threads, 1, 64, "Consuming threads of each process; default 2");
   app.add_option("--seed", storm.seed, "The seed of the schedule; default: a random one")->type_name("N");
+  app.add_option("--shards", storm.shards,
+                 "Each transfer stays in one of so many shards of Vitess: 2, 4 or 8; default 1 (see the guide)")
+      ->check(CLI::IsMember({1, 2, 4, 8}).description(""))
+      ->type_name("N");
   add_time(app, "--kill-every", storm.kill_every, true,
            "How often a worker is killed, on average; default 500ms; 0s: never");
   app.add_option("--command", storm.command, "A command that kills or restarts the server, for the shell")
@@ -95,6 +99,7 @@ void check_options(const CLI::App& app, Arguments& arguments) {
     storm.seed = random();
   }
   arguments.worker.seed = storm.seed;
+  arguments.worker.shards = storm.shards;
   arguments.worker.threads = storm.threads;
 }
 

@@ -23,9 +23,11 @@ std::string describe(const Published& message) {
 
 class Check {
  public:
-  std::vector<Imbalance> run(const Plan& plan, std::uint64_t keys, const std::vector<LedgerLine>& ledger,
+  explicit Check(const Plan& plan) : plan_(plan) {}
+
+  std::vector<Imbalance> run(std::uint64_t keys, const std::vector<LedgerLine>& ledger,
                              const std::vector<Published>& published, std::uint64_t left) && {
-    read_plan(plan, keys);
+    read_plan(keys);
     for (const LedgerLine& line : ledger) lines_.emplace(line.run, &line);
     for (const Published& message : published) check_message(message);
     for (const LedgerLine& line : ledger) check_line(line);
@@ -34,9 +36,9 @@ class Check {
   }
 
  private:
-  void read_plan(const Plan& plan, std::uint64_t keys) {
+  void read_plan(std::uint64_t keys) {
     for (std::uint64_t i = 0; i < keys; ++i) {
-      const KeyPlan key = plan.key(i);
+      const KeyPlan key = plan_.key(i);
       planned_.emplace(key.business_key, key.messages);
     }
   }
@@ -64,7 +66,7 @@ class Check {
     if (message.payload.number == 0 || message.payload.number > planned_for(*line->second)) {
       add_imbalance(message.key, "a message that no handler added", "none", describe(message));
     }
-    if (const std::string key = outbox_key(line->second->transfer); message.key != key) {
+    if (const std::string key = plan_.outbox_key(line->second->transfer); message.key != key) {
       add_imbalance(describe(message), "the key of a message", key, message.key);
     }
     check_order(message);
@@ -97,6 +99,7 @@ class Check {
   std::unordered_map<std::string, unsigned> planned_;         // messages by business key
   std::unordered_map<std::string, const LedgerLine*> lines_;  // by run
   std::unordered_map<std::string, Name> by_id_;
+  const Plan& plan_;
   std::map<Name, std::string> ids_;
   std::unordered_map<std::string, const Published*> last_;  // the newest message of each key
   std::vector<Imbalance> wrong_;
@@ -106,7 +109,7 @@ class Check {
 
 std::vector<Imbalance> check_outbox(const Plan& plan, std::uint64_t keys, const std::vector<LedgerLine>& ledger,
                                     const std::vector<Published>& published, std::uint64_t left) {
-  return Check().run(plan, keys, ledger, published, left);
+  return Check(plan).run(keys, ledger, published, left);
 }
 
 OutboxFigures outbox_figures(const std::vector<Published>& published) {

@@ -11,8 +11,6 @@
 
 namespace txinbox::torture {
 
-std::string outbox_key(const Transfer& transfer) { return fmt::format("account-{}", transfer.from); }
-
 void add_messages(soci::session& sql, const KeyPlan& key, const std::string& run) {
   if (key.messages == 0) return;
   long long change = 0;
@@ -22,7 +20,7 @@ void add_messages(soci::session& sql, const KeyPlan& key, const std::string& run
   std::vector<OutgoingMessage> messages;
   for (unsigned number = 1; number <= key.messages; ++number) {
     messages.push_back({.topic = outbox_topic,
-                        .key = outbox_key(key.transfer),
+                        .key = key.outbox_key,
                         .type = "Transfer",
                         .payload = to_text({.run = run, .number = number, .change = change})});
   }

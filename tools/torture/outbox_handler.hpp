@@ -10,9 +10,6 @@ class session;
 
 namespace txinbox::torture {
 
-/// The key of a transfer's messages: the account that pays.
-std::string outbox_key(const Transfer& transfer);
-
 /// Adds the messages of a key to the outbox. The handler must have changed both accounts before. So it holds their
 /// locks, and the messages of an account are added in the order of the commits.
 ///

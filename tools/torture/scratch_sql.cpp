@@ -3,6 +3,10 @@
 #include <stdexcept>
 #include <string>
 
+#include <soci/soci.h>
+
+#include "soci_adapter/soci_connection.hpp"
+
 namespace txinbox::torture {
 
 ScratchSql scratch_sql_of(const backend::Database& database) {
@@ -22,6 +26,15 @@ ScratchSql scratch_sql_of(const backend::Database& database) {
         .count_open = "select count(*) from pg_stat_activity where application_name = :n and xact_start is not null"};
   }
   throw std::logic_error("txinbox-torture has no syntax for " + std::string(database.name()));
+}
+
+std::vector<std::string> shards_of(soci::session& sql) {
+  const auto connection = backend::connection_of(sql);
+  return connection->database().catalog(connection)->shards();
+}
+
+void reach_all_shards(soci::session& sql) {
+  if (!shards_of(sql).empty()) sql << "set transaction_mode = 'MULTI'";
 }
 
 }  // namespace txinbox::torture

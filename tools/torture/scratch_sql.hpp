@@ -1,8 +1,14 @@
 #pragma once
 
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "backend/database.hpp"
+
+namespace soci {
+class session;
+}
 
 namespace txinbox::torture {
 
@@ -27,5 +33,11 @@ struct ScratchSql {
 
 /// Returns the syntax of this database.
 ScratchSql scratch_sql_of(const backend::Database&);
+
+/// The names of the databases for each shard. Empty if the connection reaches one database.
+std::vector<std::string> shards_of(soci::session& sql);
+
+/// Lets one transaction change rows of all shards, if there are several. A consumer must never do this.
+void reach_all_shards(soci::session& sql);
 
 }  // namespace txinbox::torture

@@ -84,6 +84,7 @@ std::vector<std::string> scratch_leftovers(soci::session& sql) {
 }
 
 void create_scratch_tables(soci::session& sql) {
+  reach_all_shards(sql);
   create_accounts(sql);  // if two storms begin at the same time, one of them fails here
   try {
     create_ledger(sql);
@@ -103,6 +104,7 @@ void create_scratch_tables(soci::session& sql) {
 }
 
 void remove_scratch(soci::session& sql) {
+  reach_all_shards(sql);
   for (const char* table : {resource_table, ledger_table, account_table}) {
     if (is_there(sql, table)) sql << fmt::format("drop table {}", table);
   }

@@ -37,7 +37,7 @@ Storm::Storm(const StormOptions& options, const std::string& url, const std::str
       url_(url),
       name_(name),
       signals_(signals),
-      plan_(options.seed),
+      plan_(options.seed, options.shards),
       dead_letters_(plan_),
       broker_(plan_, window_of_thread * options.processes * options.threads,
               options.operators == 0 ? nullptr : &dead_letters_),
@@ -136,6 +136,7 @@ bool Storm::has_drained(Time now) {
 WorkerOptions Storm::worker_options() const {
   return {.number = last_worker_,
           .seed = options_.seed,
+          .shards = options_.shards,
           .threads = options_.threads,
           .subject = options_.subject,
           .name = name_};
@@ -149,12 +150,14 @@ void Storm::start_missing_operators() {
 }
 
 void Storm::start_missing(Processes& processes, const std::string& sink) {
-  for (auto& worker : processes) {
+  for (std::size_t i = 0; i < processes.size(); ++i) {
+    auto& worker = processes[i];
     if (worker && !worker->has_ended()) continue;
     ++last_worker_;
     WorkerOptions options = worker_options();
     options.sink = sink;
-    worker = std::make_unique<WorkerProcess>(options, url_);
+    const auto& relay_urls = options_.relay_urls;
+    worker = std::make_unique<WorkerProcess>(options, sink.empty() ? url_ : relay_urls[i % relay_urls.size()]);
   }
 }
 

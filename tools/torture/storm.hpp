@@ -31,12 +31,14 @@ struct StormOptions {
   std::optional<std::uint64_t> keys = {};
   std::uint64_t rate = 0;  ///< Keys per second. 0: as fast as they are acknowledged.
   std::uint64_t seed = 0;
+  unsigned shards = 1;  ///< As for `Plan`.
   std::string command;
   std::chrono::milliseconds command_every{10'000};
   unsigned command_at_least = 0;  ///< The storm continues until the command ran this often, for at most `grace` longer.
   std::string subject = "tx";
   unsigned relays = 3;                    ///< Processes that publish the messages of the outbox, if there is a sink.
   std::string sink = {};                  ///< The file to which they publish. Empty: there are no relays.
+  std::vector<std::string> relay_urls;    ///< The databases from which they publish, in turn.
   unsigned operators = 0;                 ///< Processes that run `redrive`.
   std::function<bool()> is_drained = {};  ///< Whether the outbox is empty, and with operators no message is parked.
 };

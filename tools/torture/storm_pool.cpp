@@ -1,5 +1,7 @@
 #include "torture/storm_pool.hpp"
 
+#include <algorithm>
+
 #include "backend/database.hpp"
 #include "soci_adapter/soci_connection.hpp"
 #include "torture/scratch_sql.hpp"
@@ -27,6 +29,16 @@ Pool open_worker_pool(const cli::DatabaseOption& option, const std::string& name
                                     connection->database().hide_notices(*connection);
                                     connection->database().name_session(*connection, name);
                                   }});
+}
+
+std::vector<std::string> databases_of_relays(soci::session& sql, const cli::DatabaseOption& option) {
+  const std::string url = option.url();
+  std::vector<std::string> urls;
+  const std::size_t query = std::min(url.find('?'), url.size());
+  const std::size_t name = url.rfind('/', query) + 1;
+  for (const std::string& shard : shards_of(sql)) urls.push_back(url.substr(0, name) + shard + url.substr(query));
+  if (urls.empty()) urls.push_back(url);
+  return urls;
 }
 
 Pool open_parent_pool(const cli::DatabaseOption& option) {

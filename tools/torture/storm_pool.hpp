@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstddef>
 #include <string>
+#include <vector>
 
 #include <txinbox/pool.hpp>
 
@@ -16,6 +17,9 @@ std::chrono::milliseconds worker_lock_timeout(const backend::Database& database)
 
 /// The connections of a worker process. `name`: the name of its sessions in the server's list.
 Pool open_worker_pool(const cli::DatabaseOption& option, const std::string& name, std::size_t connections);
+
+/// The databases whose outbox relays publish: that of `option`, or one for each of its shards.
+std::vector<std::string> databases_of_relays(soci::session& sql, const cli::DatabaseOption& option);
 
 /// The parent's one connection, which may read and remove everything at the end.
 Pool open_parent_pool(const cli::DatabaseOption& option);

@@ -74,10 +74,12 @@ auto on_database(const TortureOptions& options, std::chrono::milliseconds longes
 
 /// A storm needs an empty outbox, because its relays would read a service's messages, and a service's relay would read
 /// the storm's. If an earlier storm left a relay that was killed, its lease soon expires.
-void refuse_outbox_in_use(soci::session& sql) {
+void refuse_outbox_in_use(const std::string& url) {
+  Pool pool = open_pool(url, {.connections = 1});
+  const Connection connection = pool.acquire();
   const auto give_up = steady_clock::now() + 5s;
   while (true) {
-    const OutboxStatus status = outbox_status(sql);
+    const OutboxStatus status = outbox_status(connection);
     const bool has_messages = status.waiting + status.failing + status.parked != 0;
     const bool has_relay = std::ranges::any_of(status.relays, [](const auto& each) { return each.remaining > 0ms; });
     if (!has_messages && !has_relay) return;
@@ -89,7 +91,7 @@ void refuse_outbox_in_use(soci::session& sql) {
   }
 }
 
-void prepare(const TortureOptions& options) {
+void prepare(TortureOptions& options) {
   auto pool = cli::open_database(options.database);  // does not create a SQLite file
   const auto connection = pool.acquire();
   verify(connection);
@@ -98,7 +100,10 @@ void prepare(const TortureOptions& options) {
         ErrorCode::schema_mismatch,
         fmt::format("found {}: another storm is running, or an earlier one left this; {}", joined(found), remedy));
   }
-  if (has_outbox(options.storm.subject) || has_redrive(options.storm.subject)) refuse_outbox_in_use(connection);
+  options.storm.relay_urls = databases_of_relays(connection, options.database);
+  if (has_outbox(options.storm.subject) || has_redrive(options.storm.subject)) {
+    for (const std::string& url : options.storm.relay_urls) refuse_outbox_in_use(url);
+  }
   create_scratch_tables(connection);
 }
 
@@ -182,12 +187,12 @@ Report check_storm(const TortureOptions& options, const Storm& storm, const std:
   report.effects = evidence.ledger.size();
   for (const KeyLedger& key : storm.broker().keys())
     report.lost_commit_replies += key.is_acknowledged && key.consumed == 0 ? 1 : 0;
-  add(check(Plan(options.storm.seed), storm.broker().keys(), evidence,
+  add(check(Plan(options.storm.seed, options.storm.shards), storm.broker().keys(), evidence,
             report.is_leased ? Promise::at_least_once : Promise::exactly_once));
   if (report.has_outbox) {
     const auto published = read_sink(options.storm.sink);
     report.outbox = outbox_figures(published);
-    add(check_outbox(Plan(options.storm.seed), report.keys, evidence.ledger, published, left));
+    add(check_outbox(Plan(options.storm.seed, options.storm.shards), report.keys, evidence.ledger, published, left));
   }
   if (report.has_redrive) add(check_redrive(report.keys, rest));
   add(storm.broker().wrong());

@@ -54,11 +54,11 @@ Conduct TransferHandler::conduct_for(const Arrival& arrival, const KeyPlan& key,
 
 void TransferHandler::behave(soci::session& sql, Delivery& delivery, const KeyPlan& key, Conduct conduct) {
   const auto no_pause = milliseconds(0);
-  const HandlerScene scene{
-      .sql = sql,
-      .write = fmt::format("update {} set touched = touched + 1 where id = {}", account_table,
-                           std::min(key.transfer.from, key.transfer.to)),
-      .failing_write = fmt::format("insert into {} (id, balance, touched) values (0, 0, 0)", account_table)};
+  const HandlerScene scene{.sql = sql,
+                           .write = fmt::format("update {} set touched = touched + 1 where id = {}", account_table,
+                                                std::min(key.transfer.from, key.transfer.to)),
+                           .failing_write = fmt::format("insert into {} (id, balance, touched) values ({}, 0, 0)",
+                                                        account_table, std::min(key.transfer.from, key.transfer.to))};
   const auto plan_failure = [&] { is_failure_planned_[delivery.index()] = true; };
   switch (conduct) {
     case Conduct::honest:

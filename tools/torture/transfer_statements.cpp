@@ -30,8 +30,8 @@ void enter_fenced(soci::session& sql, const std::string& run, const std::string&
   enter(sql, run, business_key, transfer);
   const long long fence = fencing.fence;
   const long long place = fencing.place;
-  sql << std::string("update ") + ledger_table + " set fence = :f, place = :p where run = :run", soci::use(fence),
-      soci::use(place), soci::use(run);
+  sql << std::string("update ") + ledger_table + " set fence = :f, place = :p where run = :run and business_key = :key",
+      soci::use(fence), soci::use(place), soci::use(run), soci::use(business_key);
 }
 
 TransferStatements::TransferStatements(soci::session& sql)

@@ -37,7 +37,7 @@ constexpr int failures_until_parked = 2;
 class Worker {
  public:
   Worker(const WorkerOptions& options, const cli::DatabaseOption& database)
-      : options_(options), database_(database), plan_(options.seed), names_(options.number) {}
+      : options_(options), database_(database), plan_(options.seed, options.shards), names_(options.number) {}
 
   int run() {
     std::vector<std::jthread> threads;

@@ -11,6 +11,7 @@ namespace txinbox::torture {
 struct WorkerOptions {
   unsigned number = 0;  ///< From 1. Each process that the parent starts has a different number.
   std::uint64_t seed = 0;
+  unsigned shards = 1;
   unsigned threads = 1;
   std::string subject = "tx";
   std::string name;          ///< The storm's name, in the server's list of sessions.

@@ -36,8 +36,9 @@ WorkerProcess::WorkerProcess(const WorkerOptions& options, const std::string& ur
   pid_ = start(
       {.file = "/proc/self/exe",
        .words = {"txinbox-torture", "--worker", std::to_string(options.number), "--seed", std::to_string(options.seed),
-                 "--threads", std::to_string(options.threads), "--worker-subject", options.subject, "--worker-name",
-                 options.name, "--worker-sink", options.sink, fmt::format("--worker-operator={}", options.is_operator)},
+                 "--shards", std::to_string(options.shards), "--threads", std::to_string(options.threads),
+                 "--worker-subject", options.subject, "--worker-name", options.name, "--worker-sink", options.sink,
+                 fmt::format("--worker-operator={}", options.is_operator)},
        .environment = {"TXINBOX_DB=" + url},
        .input = in[0],
        .output = out[1],
