@@ -1,16 +1,15 @@
 #!/usr/bin/env bash
-# Tests txinbox on Vitess with one keyspace that is not sharded: messages one by one and in batches, and a storm for each
-# kind of work, while vtgate and its tablet are killed (SIGKILL) and started again.
+# Tests txinbox on Vitess: a database that is not sharded, one that is resharded from one shard to two under load, and
+# then its two shards. Messages one by one and in batches, failed messages, purges, and a storm for each kind of work,
+# while vtgate and the tablets are killed (SIGKILL) and started again.
 #
 # Usage: tests/vitess.sh [--seconds N] [--kills N] BUILD_FOLDER
-#   --seconds N  how long the first storm lasts; 60 by default. The others last half as long
-#   --kills N    the minimum number of kills in the first storm, even if it lasts longer then; 10 by default
-#
-# Vitess runs as one process (vtcombo), on the MySQL server of tests/get_newer.sh.
+#   --seconds N  how long the storm of transactions lasts on each database; 45 by default. The others last half as long
+#   --kills N    the minimum number of kills in that storm, even if it lasts longer then; 10 by default
 set -euo pipefail
 
 root=$(cd "$(dirname "$0")/.." && pwd)
-seconds=60 kills=10
+seconds=45 kills=10
 while [ $# -gt 1 ]; do
   case $1 in
     --seconds) seconds=$2 ;;
@@ -23,115 +22,37 @@ done
 build=$(cd "$1" && pwd)
 txinbox=$build/tools/cli/txinbox torture=$build/tools/torture/txinbox-torture
 
-vtcombo=$("$root/tests/get_vitess.sh")
-mysqld=$("$root/tests/get_newer.sh" mysql)/mysqld
 # shellcheck source=tests/private_server.sh
 . "$root/tests/private_server.sh"
-prepare vitess
-kill_servers_at_exit
-take_ports
-mysql_port=$((port + 1)) http_port=$((port + 2))
+# shellcheck source=tests/vitess_cluster.sh
+. "$root/tests/vitess_cluster.sh"
 
-fail() {
-  echo "vitess.sh: $*" >&2
-  tail -n 5 "$folder/vtcombo.log" | cut -c 1-500 >&2
-  exit 1
-}
-
-# wait_until WHAT COMMAND...: waits until the command succeeds, at most a minute.
-wait_until() {
-  local i
-  for ((i = 0; i < 600; i++)); do
-    if "${@:2}"; then return; fi
-    sleep 0.1
-  done
-  fail "$1"
-}
-
-start_mysql() {
-  local data=$folder/mysql user
-  local places
-  mysql_places
-  places+=(--datadir="$data" --tmpdir="$folder/mysql-tmp")
-  "${as_user[@]}" mkdir "$data" "$folder/mysql-tmp" "$folder/vt"
-  "${as_user[@]}" "$mysqld" "${places[@]}" --initialize-insecure >"$folder/mysql.log" 2>&1 || fail "$(cat "$folder/mysql.log")"
-  # The users of a tablet. Only the socket in the private folder accepts connections.
-  for user in app appdebug allprivs dba filtered repl; do
-    echo "CREATE USER vt_$user@localhost; GRANT ALL ON *.* TO vt_$user@localhost WITH GRANT OPTION;"
-  done >"$folder/mysql.sql"
-  echo "CREATE DATABASE orders;" >>"$folder/mysql.sql"
-  "${as_user[@]}" "$mysqld" "${places[@]}" --socket="$folder/mysql.sock" --skip-networking --mysqlx=OFF \
-    --pid-file="$folder/mysql.pid" --init-file="$folder/mysql.sql" --gtid-mode=ON --enforce-gtid-consistency=ON \
-    --log-bin="$data/binlog" --sync-binlog=1 --innodb-flush-log-at-trx-commit=1 --server-id=1 --max-connections=500 \
-    >>"$folder/mysql.log" 2>&1 &
-  pids+=($!)
-  wait_until "MySQL does not start" test -S "$folder/mysql.sock"
-}
-
-# The script starts Vitess in place of itself. Who kills it starts it anew.
-write_start_script() {
-  mkdir -p "$folder/schema/orders"
-  echo '{"tables": {}}' >"$folder/schema/orders/vschema.json"
-  local topology='{"keyspaces": [{"name": "orders", "shards": [{"name": "0", "dbNameOverride": "orders"}]}], "cells": ["test"]}'
-  cat >"$folder/start" <<END
-#!/usr/bin/env bash
-exec ${as_user[*]} env VTDATAROOT="$folder/vt" "$vtcombo" --json-topo '$topology' --schema-dir "$folder/schema" \\
-  --db-socket "$folder/mysql.sock" --mysql-server-port $mysql_port --mysql-server-bind-address 127.0.0.1 \\
-  --mysql-auth-server-impl none --port $http_port --bind-address 127.0.0.1 --grpc-port $((port + 3)) \\
-  --grpc-bind-address 127.0.0.1 --transaction-mode SINGLE --db-charset utf8mb4 >>"$folder/vtcombo.log" 2>&1
-END
-  # vtcombo must be up for some seconds before the next kill, or nothing is ever consumed.
-  cat >"$folder/restart" <<END
-#!/usr/bin/env bash
-set -u
-kill -KILL "\$(cat "$folder/vtcombo.pid")" 2>/dev/null
-listens() { (exec 3<>"/dev/tcp/127.0.0.1/$mysql_port") 2>/dev/null; }
-while listens; do sleep 0.1; done
-for ((i = 0; i < 600; i++)); do
-  if listens; then exit 0; fi
-  sleep 0.1
-done
-exit 1
-END
-  chmod 755 "$folder/start" "$folder/restart"
-  chmod -R a+rX "$folder/schema"
-}
-
-# Starts Vitess, and starts it again whenever it ends.
-keep_running() {
-  local pid
-  while [ ! -e "$folder/ending" ]; do
-    "$folder/start" &
-    pid=$!
-    echo "$pid" >"$folder/vtcombo.pid"
-    wait "$pid" 2>/dev/null || true
-    sleep 0.2
-  done
-}
-
-accepted_connections() {
-  python3 - "http://127.0.0.1:$http_port/debug/vars" <<'END'
-import json, sys, urllib.request
-print(json.load(urllib.request.urlopen(sys.argv[1], timeout=10))["MysqlServerConnAccepted"])
-END
-}
-
-query() { mysql -h 127.0.0.1 -P "$mysql_port" -u service -N -e "$1" orders; }
+url() { echo "mysql://service@127.0.0.1:$vtgate_port/$1"; }
 
 check() {
   local what=$1 found=$2 wanted=$3
   [ "$found" = "$wanted" ] || fail "$what: $found instead of $wanted"
 }
 
+accepted_connections() {
+  python3 - "http://127.0.0.1:$vtgate_http_port/debug/vars" <<'END'
+import json, sys, urllib.request
+print(json.load(urllib.request.urlopen(sys.argv[1], timeout=10))["MysqlServerConnAccepted"])
+END
+}
+
 # consume CONSUMER BATCH: consumes 300 orders.
 consume() {
   "$txinbox" consume --consumer "$1" --key /no --batch "$2" \
-    --sql 'insert into t_order(consumer, no) values (:consumer, :no)' "$folder/$1.jsonl" || fail "consume of $1"
+    --sql 'insert into t_order(no, consumer) values (:no, :consumer)' "$folder/$1.jsonl" || fail "consume of $1"
 }
 
+# test_consume DATABASE
 test_consume() {
   local consumer i before opened
-  query "create table t_order(consumer varchar(20) not null, no varchar(20) not null)"
+  export TXINBOX_DB
+  TXINBOX_DB=$(url "$1")
+  query "$1" "create table t_order(no varchar(20) not null, consumer varchar(20) not null)"
   for consumer in alone batches; do
     for ((i = 0; i < 300; i++)); do echo "{\"consumer\": \"$consumer\", \"no\": \"order$i\"}"; done >"$folder/$consumer.jsonl"
   done
@@ -143,31 +64,124 @@ test_consume() {
   consume batches 100
   consume alone 1
   consume batches 100
-  check "the orders" "$(query "select count(*) from t_order")" 600
+  check "the orders" "$(query "$1" "select count(*) from t_order")" 600
   echo "count: 600 keys"
   echo "count: 600 duplicates"
 }
 
-# storm KIND SECONDS KILLS
+# storm DATABASE KIND SECONDS KILLS [OPTION]...
 storm() {
-  "$torture" --kind "$1" --duration "$2s" --command "$folder/restart" --command-every 4s --command-at-least "$3" |
-    awk '{ print } match($0, /^(keys|deliveries|workers killed|relays killed|commands run) +[0-9,]+$/) {
-      number = $NF; gsub(",", "", number); $NF = ""; sub(/ +$/, "")
-      print "count: " number " " ($0 == "commands run" ? "servers killed" : $0)
-    }'
+  "$torture" --db "$(url "$1")" --kind "$2" --duration "$3s" --command "$folder/restart-$1" --command-every 2s \
+    --command-at-least "$4" "${@:5}" | counts
 }
 
-start_mysql
-write_start_script
-keep_running &
-pids+=($!)
-wait_until "Vitess does not start" listens "$mysql_port"
-export TXINBOX_DB=mysql://service@127.0.0.1:$mysql_port/orders
-wait_until "Vitess has no tablet" query "select 1" >/dev/null 2>&1
-"$txinbox" migrate
-test_consume
-storm tx "$seconds" "$kills"
-storm lease $(((seconds + 1) / 2)) $(((kills + 1) / 2))
-storm outbox $(((seconds + 1) / 2)) $(((kills + 1) / 2))
-: >"$folder/ending"
-kill -KILL "$(cat "$folder/vtcombo.pid")"
+counts() {
+  awk '{ print } match($0, /^(keys|deliveries|workers killed|relays killed|commands run) +[0-9,]+$/) {
+    number = $NF; gsub(",", "", number); $NF = ""; sub(/ +$/, "")
+    print "count: " number " " ($0 == "commands run" ? "servers killed" : $0)
+  }'
+}
+
+# storms DATABASE [OPTION]...
+storms() {
+  storm "$1" tx "$seconds" "$kills" "${@:2}"
+  storm "$1" lease $(((seconds + 1) / 2)) $(((kills + 1) / 2)) "${@:2}"
+  storm "$1" outbox $(((seconds + 1) / 2)) $(((kills + 1) / 2)) "${@:2}"
+}
+
+# refused WHAT COMMAND...: the command must say that it works in one shard.
+refused() {
+  local what=$1 said
+  if said=$("${@:2}" 2>&1); then fail "$what was not refused"; fi
+  [[ $said == *"the database is sharded"*"connect to orders:"* ]] || fail "$what: $said"
+}
+
+test_plain() {
+  vtctl CreateKeyspace plain >/dev/null
+  start_tablet 1 plain 0
+  start_vtgate
+  wait_until "plain cannot be read" query plain "select 1" >/dev/null 2>&1
+  "$txinbox" migrate --db "$(url plain)"
+  test_consume plain
+  restart_script restart-plain plain vtgate tablet1
+  storms plain
+}
+
+make_sharded() {
+  python3 - "$root/ops/vitess/vschema.json" "$root/tests/vitess/tables.json" >"$folder/vschema.json" <<'END'
+import json, sys
+vschema, more = (json.load(open(name)) for name in sys.argv[1:])
+for part in more:
+    vschema[part].update(more[part])
+print(json.dumps(vschema))
+END
+  vtctl CreateKeyspace orders >/dev/null
+  vtctl ApplyVSchema --vschema-file "$folder/vschema.json" orders >/dev/null
+  start_tablet 2 orders 0
+  wait_until "orders cannot be read" query orders:0 "select 1" >/dev/null 2>&1
+  refused "migrate" "$txinbox" migrate --db "$(url orders)"
+  "$txinbox" migrate --db "$(url orders:0)"
+  check "errors of doctor" "$("$txinbox" doctor --db "$(url orders)" --json | grep -c '"severity":"error"' || true)" 0
+}
+
+# is_copied: whether the new shards have all rows, and follow the old shard. Vitess switches the traffic before the copy
+# has begun, if it is asked to.
+is_copied() {
+  local state
+  state=$(vtctl Reshard --workflow split --target-keyspace orders status)
+  [[ $state == *"VStream Lag"* && $state != *Copying* && $state != *"has not started"* ]]
+}
+
+# Splits the shard while a storm writes to it.
+reshard_under_load() {
+  local storm
+  "$torture" --db "$(url orders)" --shards 2 --duration 45s --grace 90s >"$folder/split.txt" 2>&1 &
+  storm=$!
+  start_tablet 3 orders -80
+  start_tablet 4 orders 80-
+  vtctl Reshard --workflow split --target-keyspace orders create --source-shards 0 --target-shards=-80,80- >/dev/null
+  wait_until "the rows are not copied" is_copied
+  kill -0 "$storm" 2>/dev/null || fail "the storm ended before the traffic was switched"
+  vtctl Reshard --workflow split --target-keyspace orders switchtraffic >/dev/null || fail "the traffic is not switched"
+  wait "$storm" || { cat "$folder/split.txt"; fail "the storm does not balance"; }
+  counts <"$folder/split.txt"
+  vtctl Reshard --workflow split --target-keyspace orders complete >/dev/null
+  end tablet2
+  check "the shards" "$(query orders "show vitess_shards" | grep -c '^orders/.*80')" 2
+}
+
+test_two_shards() {
+  local shard key
+  for shard in -80 80-; do "$txinbox" migrate --db "$(url "orders:$shard")"; done
+  test_consume orders
+  for shard in -80 80-; do
+    [ "$(query "orders:$shard" "select count(*) from t_order")" -gt 100 ] || fail "the shard $shard has too few orders"
+  done
+  # A message whose rows lie in two shards fails, and changes nothing.
+  if "$txinbox" consume --consumer crossing --key /no --sql "insert into t_order(no, consumer) values ('a', ''), ('b', '')" \
+    "$folder/alone.jsonl" >/dev/null 2>&1; then fail "a message changed two shards"; fi
+  check "the orders" "$(query orders "select count(*) from t_order")" 600
+  # Operators work in one shard at a time.
+  "$txinbox" consume --consumer failing --key /no --max-attempts 1 --sql "insert into nowhere values (1)" \
+    "$folder/alone.jsonl" >/dev/null 2>&1 || true
+  key=$(query orders:80- "select business_key from txinbox_failed_message where consumer = 'failing' limit 1")
+  [ -n "$key" ] || fail "no message failed"
+  refused "retry" "$txinbox" failed retry --db "$(url orders)" --consumer failing "$key"
+  "$txinbox" failed retry --db "$(url orders:80-)" --consumer failing "$key"
+  "$txinbox" pause --db "$(url orders)" --consumer alone --reason test
+  "$txinbox" resume --db "$(url orders)" --consumer alone
+  refused "purge" "$txinbox" purge --db "$(url orders)" --older-than 1s
+  sleep 1
+  for shard in -80 80-; do "$txinbox" purge --db "$(url "orders:$shard")" --older-than 1s; done
+  check "the rows after the purges" "$(query orders "select count(*) from txinbox_consumed_message where state = 'consumed'")" 0
+  restart_script restart-orders orders vtgate tablet3 tablet4
+  storms orders --shards 2
+}
+
+start_etcd
+start_vtctld
+test_plain
+make_sharded
+reshard_under_load
+test_two_shards
+for program in vtctld vtgate tablet1 tablet3 tablet4; do end "$program"; done
