@@ -86,5 +86,56 @@ TEST_CASE("young failures and conflicts stay when old ones with the same ctid in
   CHECK(other.number("select count(*) from txinbox_conflicting_message") == rows - static_cast<long long>(conflicts));
 }
 
+/// Makes a partition for each of these days, for keys that begin with their day.
+void partition_by_day(const TestDatabase& db, const std::string& table) {
+  if (on_postgresql()) {
+    db.run("alter table " + table + " rename to as_migrated");
+    db.run("create table " + table + " (like as_migrated including all) partition by range (business_key)");
+    db.run("drop table as_migrated");
+    db.run("create table day_1 partition of " + table + " for values from (minvalue) to ('2026-11-02')");
+    db.run("create table day_2 partition of " + table + " for values from ('2026-11-02') to ('2026-11-03')");
+    db.run("create table later partition of " + table + " default");
+    migrate(*db.session());  // creates the trigger again
+  } else {
+    db.run("alter table " + table +
+           " partition by range columns (business_key) (partition day_1 values less than ('2026-11-02'), "
+           "partition day_2 values less than ('2026-11-03'), partition later values less than (maxvalue))");
+  }
+}
+
+void drop_partition(const TestDatabase& db, const std::string& table, const std::string& name) {
+  if (on_postgresql()) {
+    db.run("alter table " + table + " detach partition " + name);
+    db.run("drop table " + name);
+  } else {
+    db.run("alter table " + table + " drop partition " + name);
+  }
+}
+
+TEST_CASE("a partition of keys that begin with their day can be dropped in place of a purge" *
+          doctest::skip(on_sqlite3())) {
+  const EffectDatabase db;
+  partition_by_day(db, "txinbox_consumed_message");
+  verify(*db.session());
+  Pool pool = db.pool(1);
+  TxConsumer consumer(pool, "svc");
+  const auto consume_day = [&](const std::string& day) {
+    int new_keys = 0;
+    for (const char* order : {"/a", "/b", "/c"}) {
+      new_keys += consumer.consume({.business_key = day + order}, add_effect).outcome == consumed ? 1 : 0;
+    }
+    return new_keys;
+  };
+  for (const char* day : {"2026-11-01", "2026-11-02", "2026-11-03"}) {
+    CHECK(consume_day(day) == 3);
+    CHECK(consume_day(day) == 0);
+  }
+  drop_partition(db, "txinbox_consumed_message", "day_1");
+  CHECK(db.claims() == 6);
+  CHECK(consume_day("2026-11-02") == 0);
+  CHECK(consume_day("2026-11-03") == 0);
+  CHECK(db.effects() == 9);
+}
+
 }  // namespace
 }  // namespace txinbox::test
