@@ -172,6 +172,8 @@ def all_steps(root):
              (Ctest(("^(cli|http|stopping|conformance|examples)$", "mysql"), servers=("mysql",),
                     builds=("tests_cli", "tests_http", "tests_stopping", "tests_conformance", "tests_examples")),
               Ctest(("unknown_server",)), Script(("tests/get_newer.sh", "mysql", "--newer"))), needs=NETWORK_MYSQL),
+        Step("logical-replication", "a service moves to another PostgreSQL database with its claims", 1,
+             (Script(("tests/logical_replication.sh", "build/dev"), builds=("txinbox-cli",)),)),
         Step("vitess", "Vitess, plain and sharded, while vtgate and tablets are killed and a shard is split", 8,
              (Script(("tests/vitess.sh", "build/dev"), builds=("txinbox-cli", "txinbox-torture")),),
              needs="network, the first time: Go 1.26 and the modules of Vitess, which take seven minutes to build",
