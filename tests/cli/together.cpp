@@ -179,10 +179,10 @@ TEST_CASE("a server that sends much data during a batch does not block the batch
 
 TEST_CASE("a batch of lines takes no more round trips than the docs say" * doctest::skip(!has_server())) {
   const Orders orders;
-  const std::string server = on_postgresql()                ? "PostgreSQL"
-                             : EffectDatabase().is_galera() ? "MariaDB with Galera"
-                             : on_mariadb()                 ? "MariaDB"
-                                                            : "MySQL";
+  const std::string server = on_postgresql() ? "PostgreSQL"
+                             : on_galera()   ? "MariaDB with Galera"
+                             : on_mariadb()  ? "MariaDB"
+                                             : "MySQL";
   Proxy proxy(orders.db.url());
   int next = 0;
   const auto round_trips = [&](int lines) {

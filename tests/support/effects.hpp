@@ -30,13 +30,6 @@ class EffectDatabase : public TestDatabase {
   }
   long long claims() const { return number("select count(*) from txinbox_consumed_message"); }
 
-  /// Only for MariaDB: whether the server is a node of a Galera cluster.
-  bool is_galera() const {
-    return on_mariadb() && number(
-                               "select count(*) from information_schema.global_variables where "
-                               "variable_name = 'wsrep_provider' and variable_value not in ('', 'none')") > 0;
-  }
-
   /// The settings of a session that a consumer must not change.
   std::string settings_of(soci::session&) const;
 };

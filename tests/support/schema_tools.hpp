@@ -48,6 +48,10 @@ std::optional<Refusal> refusal_by_migrate(const TestDatabase&);
 /// What `diagnose` says about a subject on this session.
 std::vector<Finding> findings_about(soci::session&, std::string_view subject);
 
+/// What `diagnose` says on a pool's connection, without what it says on every clean server of this kind: on a node of a
+/// Galera cluster, the note about auto_increment_increment.
+std::vector<Finding> findings_beyond_clean_server(const TestDatabase&);
+
 bool has_table(const TestDatabase&, const std::string& name);
 
 /// Runs a program. Returns its exit status and its output.

@@ -88,6 +88,17 @@ bool on_mariadb() {
   return is;
 }
 
+bool on_galera() {
+  static const bool is = on_mariadb() && [] {
+    int providers = 0;
+    *open(server_url(), "") << "select count(*) from information_schema.global_variables where "
+                               "variable_name = 'wsrep_provider' and variable_value not in ('', 'none')",
+        soci::into(providers);
+    return providers == 1;
+  }();
+  return is;
+}
+
 bool has_binary_log() {
   long long has = 0;
   if (on_mysql()) *open(server_url(), "") << "select @@log_bin", soci::into(has);

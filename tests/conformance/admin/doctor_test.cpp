@@ -44,8 +44,7 @@ class Global {
 
 TEST_CASE("diagnose finds nothing on a pool's connection to a migrated database") {
   const TestDatabase db;
-  Pool pool = db.pool(1);
-  const auto findings = diagnose(pool.acquire());
+  const auto findings = findings_beyond_clean_server(db);
   CHECK_MESSAGE(findings.empty(), listed(findings));
 }
 
@@ -167,7 +166,7 @@ TEST_CASE("diagnose reports a server that does not flush at each commit" * docte
       const auto findings = after(db, "", subject);
       REQUIRE(findings.size() == 1);
       // In a cluster, the other nodes still have a commit that one node loses.
-      CHECK(findings.front().severity == (db.is_galera() ? Severity::note : Severity::warning));
+      CHECK(findings.front().severity == (on_galera() ? Severity::note : Severity::warning));
     }
     CHECK(after(db, "", subject).empty());
   }

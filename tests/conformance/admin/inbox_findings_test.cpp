@@ -10,15 +10,13 @@
 
 #include "support/effects.hpp"
 #include "support/rows.hpp"
+#include "support/schema_tools.hpp"
 #include "support/sql_time.hpp"
 
 namespace txinbox::test {
 namespace {
 
 using namespace std::chrono_literals;
-
-/// The findings on a session without any other finding.
-std::vector<Finding> findings(const TestDatabase& db) { return diagnose(db.pool(1).acquire()); }
 
 bool tells(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
@@ -30,12 +28,12 @@ TEST_CASE("doctor reports leases that expired minutes ago, and no lease that is 
   set_row(db, "just over", leased + sql_time(-10s));
   set_row(db, "released", "state = 'consuming', lease_owner = null, lease_expires_at = " + sql_time(-1h));
   set_row(db, "done", "lease_owner = 'w', lease_expires_at = " + sql_time(-1h));
-  CHECK(findings(db).empty());
+  CHECK(findings_beyond_clean_server(db).empty());
 
   consume(db, "svc", {"run out 1", "run out 2"});
   set_row(db, "run out 1", leased + sql_time(-1h));
   set_row(db, "run out 2", leased + sql_time(-2h));
-  const auto found = findings(db);
+  const auto found = findings_beyond_clean_server(db);
   REQUIRE(found.size() == 1);
   CHECK(found.front().severity == Severity::warning);
   CHECK(found.front().subject == "consumer svc");
@@ -54,7 +52,7 @@ TEST_CASE("doctor notes a consumer that is paused, and who has paused it") {
   pause_consumer(pool.acquire(), "svc", by);
   pause_consumer(pool.acquire(), "over", by);
   CHECK(resume_consumer(pool.acquire(), "over", by));
-  const auto found = findings(db);
+  const auto found = findings_beyond_clean_server(db);
   REQUIRE(found.size() == 1);
   CHECK(found.front().severity == Severity::note);
   CHECK(found.front().subject == "consumer svc");
@@ -66,7 +64,7 @@ TEST_CASE("doctor does not read pauses while the migration of their table is pen
   const TestDatabase db;
   db.run("drop table txinbox_pause");
   db.run("delete from txinbox_schema where version >= 3");
-  const auto found = findings(db);
+  const auto found = findings_beyond_clean_server(db);
   REQUIRE(found.size() == 1);
   CHECK(found.front().subject == "txinbox_schema");
 }
@@ -78,7 +76,7 @@ TEST_CASE("doctor notes parked messages and warns of torn messages, for each con
   for (const char* key : {"1", "2", "4"}) set_row(db, key, "state = 'parked'");
   set_row(db, "3", "state = 'torn'");
   set_row(db, "5", "state = 'discarded'");
-  const auto found = findings(db);
+  const auto found = findings_beyond_clean_server(db);
   REQUIRE(found.size() == 3);
   CHECK(found[0].severity == Severity::warning);
   CHECK(found[0].subject == "consumer a");
@@ -105,11 +103,11 @@ TEST_CASE("doctor warns when retention is below twice the age of the oldest dupl
         consumer + "', 1, " + oldest + ", " + sql_time(0s) + ", " + retention + ", " + sql_time(0s) + ")");
   };
   set("svc", "7200", "3600000");
-  CHECK(findings(db).empty());
+  CHECK(findings_beyond_clean_server(db).empty());
   set("svc", "null", "360000000");
-  CHECK(findings(db).empty());
+  CHECK(findings_beyond_clean_server(db).empty());
   set("svc", "7199", "3600000");
-  const auto found = findings(db);
+  const auto found = findings_beyond_clean_server(db);
   REQUIRE(found.size() == 1);
   CHECK(found.front().severity == Severity::warning);
   CHECK(found.front().subject == "consumer svc");
@@ -118,23 +116,23 @@ TEST_CASE("doctor warns when retention is below twice the age of the oldest dupl
   CHECK(tells(found.front().remedy, "--older-than 3h"));
 
   set("svc", "720000", "3600000");
-  CHECK(findings(db).empty());
+  CHECK(findings_beyond_clean_server(db).empty());
   set("", "60", "null");  // a purge of all consumers
-  CHECK(findings(db).size() == 1);
+  CHECK(findings_beyond_clean_server(db).size() == 1);
 }
 
 TEST_CASE("doctor notes that no purge runs if rows are older than a month") {
   const TestDatabase db;
   consume(db, "svc", {"k"});
   make_older(db, "business_key = 'k'", 29 * 24h);
-  CHECK(findings(db).empty());
+  CHECK(findings_beyond_clean_server(db).empty());
   make_older(db, "business_key = 'k'", 31 * 24h);
-  const auto found = findings(db);
+  const auto found = findings_beyond_clean_server(db);
   REQUIRE(found.size() == 1);
   CHECK(found.front().severity == Severity::note);
   CHECK(found.front().subject == "retention");
   db.run("insert into txinbox_consumer (consumer, retention, purged_at) values ('', 9000000, " + sql_time(0s) + ")");
-  CHECK(findings(db).empty());
+  CHECK(findings_beyond_clean_server(db).empty());
 }
 
 }  // namespace

@@ -78,16 +78,16 @@ std::vector<Counted> deliveries() {
   };
 }
 
-std::string server_name(const EffectDatabase& db) {
+std::string server_name() {
   if (on_postgresql()) return "PostgreSQL";
-  if (db.is_galera()) return "MariaDB with Galera";
+  if (on_galera()) return "MariaDB with Galera";
   return on_mariadb() ? "MariaDB" : "MySQL";
 }
 
 /// The part of docs/reference/round-trips.md about the server under test.
-std::string documented(const EffectDatabase& db) {
+std::string documented() {
   const std::string text = source_text("docs/reference/round-trips.md");
-  const std::string heading = "## " + server_name(db) + "\n";
+  const std::string heading = "## " + server_name() + "\n";
   const std::size_t from = text.find(heading);
   REQUIRE(from != std::string::npos);
   return text.substr(from, text.find("\n## ", from) - from);
@@ -95,7 +95,7 @@ std::string documented(const EffectDatabase& db) {
 
 TEST_CASE("each delivery takes as many round trips as the docs say" * doctest::skip(!has_server())) {
   EffectDatabase db;
-  const std::string docs = documented(db);
+  const std::string docs = documented();
   Proxy proxy(db.url());
   Pool pool = open_pool(proxy.url(), {.connections = 1});
   const auto sql = TestDatabase::session_through(proxy.url());
@@ -140,7 +140,7 @@ TEST_CASE("each delivery under a lease takes as many round trips as the docs say
   const int before = proxy.round_trips();
   const int whole = count("new");
   const int taken = running - before;
-  const std::string row = fmt::format("| {} | {} | {} | {} | {} |\n", server_name(db), taken, whole - taken,
+  const std::string row = fmt::format("| {} | {} | {} | {} | {} |\n", server_name(), taken, whole - taken,
                                       count("renewed") - whole, count("old"));
   CHECK_MESSAGE(source_text("docs/guides/leases.md").find(row) != std::string::npos,
                 "docs/guides/leases.md lacks the row: ", row);

@@ -74,7 +74,7 @@ TEST_CASE("concurrent purges remove each row once, and none of them fails or wai
   CHECK(removed == rows);
   CHECK(db.claims() == 0);
   CHECK(db.number("select purged from txinbox_consumer where consumer = ''") == rows);
-  if (!db.is_galera()) CHECK(retries.classes() == none);
+  if (!on_galera()) CHECK(retries.classes() == none);
 }
 
 TEST_CASE("a purge skips a row that a consumer holds without a wait, and the next purge removes it" *
@@ -143,7 +143,7 @@ TEST_CASE("a purge and batches of old duplicates at the same time: no deadlock, 
       removed = purge(connection, 1h, {.batch_size = 60, .duty = 1, .listeners = {on_event(retries.observer())}});
     }
     for (std::thread& each : threads) each.join();
-    if (!db.is_galera()) CHECK(retries.classes() == none);
+    if (!on_galera()) CHECK(retries.classes() == none);
     removed += purge(pool.acquire(), 1h);
     CHECK(removed == keys);
     CHECK(db.effects() == keys - duplicates);
