@@ -3,6 +3,8 @@
 #include <string>
 
 #include <doctest/doctest.h>
+#include <soci/soci.h>
+#include <txinbox/txinbox.hpp>
 
 #include "cluster/load.hpp"
 #include "support/long_run.hpp"
@@ -55,6 +57,19 @@ TEST_CASE("every key takes effect once when the server repeats aborted statement
   // A rare error: after the node had sent rows, it ran the statement again. About one in 5000 batches was wrongly
   // treated as claimed.
   run_load(ClusterDatabase(), {.keys = 3000, .batch = 10, .session_setting = "set wsrep_retry_autocommit = 10"});
+}
+
+TEST_CASE("a node commits the transaction of a handler that runs KILL, and the claim is torn") {
+  const ClusterDatabase db;
+  Pool pool = db.pool(1);
+  TxConsumer consumer(pool, "svc");
+  const auto kill = [](soci::session& sql, Delivery& delivery) {
+    add_effect(sql, delivery);
+    sql << "kill connection_id()";
+  };
+  CHECK(consumer.consume({.business_key = "k"}, kill).outcome == Outcome::parked);
+  CHECK(db.claim_of("k") == "torn");
+  CHECK(db.effects_of("k") == 1);
 }
 
 }  // namespace
