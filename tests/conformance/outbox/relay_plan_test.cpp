@@ -35,8 +35,11 @@ TEST_CASE("the server finds earlier messages of a key with the index on the key"
       on_mariadb() ? "information_schema.session_status" : "performance_schema.session_status";
   const auto dialect = backend::database_of(*sql).dialect("");
   const std::set<int> parts = {1, 2, 3};
+  // The numbers of the rows have gaps on a node of a Galera cluster.
+  const std::int64_t last_of_fifth_key =
+      db.number("select max(seq) from txinbox_outbox_message where aggregateid = 'k4'");
   const std::string select = detail::select_outbox_rows(*dialect, backend::outbox_message_table,
-                                                        {.parts = parts, .after = 1'000, .limit = 500});
+                                                        {.parts = parts, .after = last_of_fifth_key, .limit = 500});
   const auto rows_read = [&] {
     return std::stoll(backend::query_text(
         *backend::connection_of(*sql),
