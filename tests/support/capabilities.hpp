@@ -58,6 +58,10 @@ inline bool can_raise_errors() { return !on_sqlite3(); }
 /// A missing table has an error code of its own. SQLite reports it with the same code as wrong SQL. All but SQLite.
 inline bool missing_table_has_own_code() { return !on_sqlite3(); }
 
+/// A client can read the changes of a table from the server's log, as Debezium does. PostgreSQL, and MariaDB and MySQL
+/// with a binary log.
+inline bool has_log_of_changes() { return on_postgresql() || has_binary_log(); }
+
 /// The database tells which open transactions have inserted messages into the outbox. PostgreSQL.
 inline bool knows_writers() { return on_postgresql(); }
 
