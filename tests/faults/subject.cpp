@@ -1,8 +1,11 @@
 #include "faults/subject.hpp"
 
+#include <unistd.h>
+
 #include <atomic>
 #include <chrono>
 
+#include <fmt/format.h>
 #include <txinbox/native.hpp>
 #include <txinbox/outbox.hpp>
 
@@ -173,13 +176,14 @@ Result Service::consume_one(const Message& message, const Handler& handler) {
 void Service::warm_up(std::chrono::milliseconds valid_for) {
   static std::atomic<int> warmed_up = 0;
   Message message{.business_key = "warm-up"};
-  if (subject_.sends) {  // a duplicate would send nothing
-    message.business_key += std::to_string(++warmed_up);
+  // A duplicate sends nothing. Under a lease, it does not prepare all statements that a delivery uses.
+  if (subject_.sends || subject_.leased) {
+    message.business_key += fmt::format(" {} of process {}", ++warmed_up, getpid());
     message.valid_for = valid_for;
   }
   const auto consume = [&] {
     if (subject_.sends) return consumer_->consume(message, with_more(subject_, [](soci::session&, Delivery&) {}));
-    if (lease_consumer_) return lease_consumer_->consume(message, [](Lease&) {});
+    if (lease_consumer_) return lease_consumer_->consume(message, [](Lease& lease) { lease.renew(); });
     if (subject_.native) return consumer_->consume(message, [](NativeHandle) {});
     return consumer_->consume(message, [](soci::session&, Delivery&) {});
   };
