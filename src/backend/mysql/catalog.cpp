@@ -166,6 +166,9 @@ class MysqlCatalog final : public Catalog {
   ///
   /// MySQL before 8.0.29 does not accept IF NOT EXISTS for a procedure. An interrupted V1 may already have created the
   /// procedure. To drop it first would remove the service's privileges on it.
+  ///
+  /// MySQL has no IF NOT EXISTS for an index, either. V4 reads whether its index exists. Another node of a Galera
+  /// cluster can create the index after that.
   void run_migration(std::string_view sql) {
     const bool has_procedures = flavour().procedures;
     for (const std::string& statement : statements_of(sql)) {
@@ -173,7 +176,8 @@ class MysqlCatalog final : public Catalog {
       try {
         sql_.database().run(sql_, statement);
       } catch (const DatabaseError& error) {
-        if (mysql_number(error) != ER_SP_ALREADY_EXISTS) throw;
+        const unsigned number = mysql_number(error);
+        if (number != ER_SP_ALREADY_EXISTS && number != ER_DUP_KEYNAME) throw;
       }
     }
   }
