@@ -171,8 +171,8 @@ Result Service::consume_one(const Message& message, const Handler& handler) {
   }
 }
 
-/// Repeats the delivery after a transient error. On a slow machine, a time-out can occur when many services warm up at
-/// the same time.
+/// Repeats the delivery after a transient error, and after a lease that expired too early. On a slow machine, both can
+/// occur when many services warm up at the same time.
 void Service::warm_up(std::chrono::milliseconds valid_for) {
   static std::atomic<int> warmed_up = 0;
   Message message{.business_key = "warm-up"};
@@ -190,6 +190,8 @@ void Service::warm_up(std::chrono::milliseconds valid_for) {
   for (int tries = 0;; ++tries) {
     try {
       if (consume().outcome != Outcome::in_progress) return;
+    } catch (const Error& e) {
+      if (tries == 20 || e.code() != ErrorCode::lease_lost) throw;
     } catch (...) {
       if (tries == 20 || !is_transient(std::current_exception())) throw;
     }
