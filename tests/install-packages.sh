@@ -4,7 +4,7 @@
 # Usage: install-packages.sh build|test|cluster|page|watching|bench|brokers
 #   build    the packages for the library, the command and examples/run.sh
 #   test     the packages of build, and those for tests/run.sh
-#   cluster  the packages of test, and those for the steps galera, failover and vitess of tests/run.sh
+#   cluster  the packages of test, and those for the steps galera, failover, vitess and oceanbase of tests/run.sh
 #   page     the packages of test, and those for the step page of tests/run.sh: a browser
 #   watching the packages of test, and those for the step watching of tests/run.sh: Prometheus
 #   bench    the packages of build, and those for bench/run.sh
@@ -19,7 +19,7 @@ build="g++ cmake ninja-build sqlite3 libsoci-dev libboost-dev libsqlite3-dev lib
 test="git ccache doctest-dev pkg-config clang-14 libclang-rt-14-dev clang-format-14 clang-tidy-14 doxygen valgrind openssl
   python3 python3-yaml mariadb-server-core mariadb-client-core postgresql-15 postgresql-client-15 libeatmydata1 spin
   libpqxx-dev libsqlitecpp-dev libcpp-httplib-dev redis-server qtbase5-dev libqt5sql5-psql libqt5sql5-mysql libqt5sql5-sqlite"
-cluster="galera-4 rsync iproute2 pgbouncer etcd-server"
+cluster="galera-4 rsync iproute2 pgbouncer etcd-server python3-pip"
 page="chromium chromium-driver python3-selenium"
 watching="prometheus gnuplot-nox fonts-dejavu-core"
 bench="ccache mariadb-server-core mariadb-client-core postgresql-15 postgresql-client-15 util-linux python3 libcjson-dev

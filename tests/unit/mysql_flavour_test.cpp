@@ -141,6 +141,19 @@ TEST_CASE("the mode of transactions over shards is restored where it was found")
   CHECK(vitess.restored() == std::vector<std::string_view>{"transaction_isolation", "transaction_mode"});
 }
 
+TEST_CASE("OceanBase's own time-outs are set, because it ignores those of MySQL") {
+  Flavour oceanbase = flavour_of_text("5.7.25");  // its handshake says no more
+  oceanbase.keep_existing(
+      {"transaction_isolation", "wait_timeout", "ob_query_timeout", "ob_trx_lock_timeout", "ob_trx_idle_timeout"});
+  CHECK(oceanbase.restored() == std::vector<std::string_view>{"transaction_isolation", "wait_timeout",
+                                                              "ob_query_timeout", "ob_trx_lock_timeout",
+                                                              "ob_trx_idle_timeout"});
+  const auto asked = variables_to_ask_for();
+  for (const char* name : {"ob_query_timeout", "ob_trx_lock_timeout", "ob_trx_idle_timeout"}) {
+    CHECK(std::ranges::count(asked, name) == 1);
+  }
+}
+
 TEST_CASE("an unknown server is asked for every variable that a known one has") {
   const auto asked = variables_to_ask_for();
   for (const char* version : {"10.11.19-MariaDB", "8.0.36"}) {

@@ -162,6 +162,14 @@ class MysqlCatalog final : public Catalog {
  private:
   Flavour flavour() const { return flavour_of(parse_server_version(mysql_get_server_info(mysql_native(sql_)))); }
 
+  /// OceanBase has no character set for ASCII. The columns that have it contain words of ours.
+  static void replace_ascii(std::string& statement) {
+    constexpr std::string_view ascii = "CHARACTER SET ascii COLLATE ascii_bin";
+    for (std::size_t at = 0; (at = statement.find(ascii)) != std::string::npos;) {
+      statement.replace(at, ascii.size(), "CHARACTER SET utf8mb4 COLLATE utf8mb4_bin");
+    }
+  }
+
   /// V1 creates procedures. Only MySQL itself uses them: Vitess reads its comments for MySQL, and has no procedures.
   ///
   /// MySQL before 8.0.29 does not accept IF NOT EXISTS for a procedure. An interrupted V1 may already have created the
@@ -171,8 +179,10 @@ class MysqlCatalog final : public Catalog {
   /// cluster can create the index after that.
   void run_migration(std::string_view sql) {
     const bool has_procedures = flavour().procedures;
-    for (const std::string& statement : statements_of(sql)) {
+    const bool has_ascii = flavour().has_all_variables || !query(sql_, "SHOW CHARACTER SET LIKE 'ascii'", 1).empty();
+    for (std::string& statement : statements_of(sql)) {
       if (!has_procedures && statement.find("CREATE PROCEDURE") != std::string::npos) continue;
+      if (!has_ascii) replace_ascii(statement);
       try {
         sql_.database().run(sql_, statement);
       } catch (const DatabaseError& error) {

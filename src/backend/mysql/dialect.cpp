@@ -21,14 +21,10 @@ namespace {
 // than two hours, the session has stopped its clock (SET timestamp).
 std::string evaluated_now(bool names_time_zone) {
   return fmt::format(
-      "(SYSDATE(6) + INTERVAL TIMESTAMPDIFF(MICROSECOND, NOW(6), UTC_TIMESTAMP(6)) - "
+      "(SYSDATE(6) + INTERVAL TIMESTAMPDIFF(SECOND, NOW(6), UTC_TIMESTAMP(6)) - "
       "IF({}ABS(TIMESTAMPDIFF(SECOND, NOW(6), SYSDATE(6))) > 7200, 0, "
-      "1800000000 * ROUND(TIMESTAMPDIFF(SECOND, NOW(6), SYSDATE(6)) / 1800)) MICROSECOND)",
+      "1800 * ROUND(TIMESTAMPDIFF(SECOND, NOW(6), SYSDATE(6)) / 1800)) SECOND)",
       names_time_zone ? "@@time_zone = '+00:00' OR " : "");
-}
-
-std::string microseconds(std::chrono::milliseconds time) {
-  return std::to_string(std::chrono::microseconds(time).count());
 }
 
 class MysqlDialect : public Dialect {
@@ -51,13 +47,13 @@ class MysqlDialect : public Dialect {
   std::string now() const override { return now_; }
   using Dialect::now_plus;
   std::string now_plus(std::string_view milliseconds) const override {
-    return fmt::format("{} + INTERVAL {} * 1000 MICROSECOND", now_, milliseconds);
+    return fmt::format("{} + INTERVAL {} / 1000 SECOND", now_, milliseconds);
   }
   std::string now_in_microseconds() const override {
     return fmt::format("TIMESTAMPDIFF(MICROSECOND, '1970-01-01', {})", now_);
   }
   std::string before(std::chrono::milliseconds age) const override {
-    return fmt::format("UTC_TIMESTAMP(6) - INTERVAL {} MICROSECOND", microseconds(age));
+    return fmt::format("UTC_TIMESTAMP(6) - INTERVAL {} / 1000 SECOND", age.count());
   }
 
   std::string milliseconds_since(std::string_view column) const override {

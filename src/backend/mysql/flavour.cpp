@@ -23,6 +23,11 @@ constexpr std::string_view max_statement_time = "max_statement_time";
 constexpr std::string_view max_execution_time = "max_execution_time";
 constexpr std::string_view cluster_wait = "wsrep_sync_wait";
 
+// OceanBase accepts the variables of MySQL for the same purposes, and ignores them.
+constexpr std::string_view ob_statement = "ob_query_timeout";
+constexpr std::string_view ob_lock = "ob_trx_lock_timeout";
+constexpr std::string_view ob_idle = "ob_trx_idle_timeout";
+
 /// The words that may follow the number in a version string of MySQL, without digits. They come from MySQL's own
 /// builds, from Percona, from clouds that run MySQL unchanged, and from Linux distributions.
 constexpr std::array<std::string_view, 24> mysql_words = {
@@ -170,7 +175,8 @@ std::string unknown_product(std::string_view handshake, const Settings& global) 
 std::vector<std::string_view> Flavour::restored() const {
   std::vector<std::string_view> names = {isolation};
   names.insert(names.end(), common.begin(), common.end());
-  names.insert(names.end(), {read_only, statement_seconds, statement_milliseconds, idle_seconds, transaction_mode});
+  names.insert(names.end(), {read_only, statement_seconds, statement_milliseconds, idle_seconds, statement_microseconds,
+                             lock_microseconds, idle_microseconds, transaction_mode});
   std::erase(names, std::string_view());
   return names;
 }
@@ -182,6 +188,9 @@ void Flavour::keep_existing(const std::set<std::string, std::less<>>& variables)
   if (variables.contains(max_statement_time)) statement_seconds = max_statement_time;
   if (variables.contains(max_execution_time)) statement_milliseconds = max_execution_time;
   idle_seconds = first_of(idle_names, variables);
+  if (variables.contains(ob_statement)) statement_microseconds = ob_statement;
+  if (variables.contains(ob_lock)) lock_microseconds = ob_lock;
+  if (variables.contains(ob_idle)) idle_microseconds = ob_idle;
   if (!variables.contains(clock)) clock = {};
   cluster = variables.contains(cluster_wait);
 }
@@ -195,7 +204,8 @@ Flavour flavour_of(const ServerVersion& version) {
 std::vector<std::string_view> variables_to_ask_for() {
   const Flavour all;
   std::vector<std::string_view> names = all.common;
-  names.insert(names.end(), {all.clock, max_statement_time, max_execution_time, cluster_wait});
+  names.insert(names.end(),
+               {all.clock, max_statement_time, max_execution_time, cluster_wait, ob_statement, ob_lock, ob_idle});
   names.insert(names.end(), isolation_names.begin(), isolation_names.end());
   names.insert(names.end(), read_only_names.begin(), read_only_names.end());
   names.insert(names.end(), idle_names.begin(), idle_names.end());

@@ -87,6 +87,8 @@ struct Flavour {
   std::string_view statement_seconds, statement_milliseconds;  ///< The longest time of a statement.
   std::string_view idle_seconds;                               ///< The longest time that a transaction, or a
                                                                ///< connection, may be idle.
+  std::string_view statement_microseconds, lock_microseconds, idle_microseconds;  ///< OceanBase: the same, and the
+                                                                                  ///< longest wait for a lock.
   std::string_view transaction_mode;  ///< Says whether a transaction may change several shards. They commit one after
                                       ///< the other. It is never named by a list of variables.
   std::string_view clock = "timestamp";  ///< The variable that stops the session's clock.

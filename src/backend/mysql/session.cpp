@@ -109,6 +109,10 @@ void MysqlSession::set_settings(const PoolOptions& options) {
   limit(flavour_.statement_seconds, fmt::format("{}.{:03}", statement / 1000, statement % 1000));
   limit(flavour_.statement_milliseconds, statement);
   limit(flavour_.idle_seconds, ceil<seconds>(options.idle_transaction_timeout).count());
+  using std::chrono::microseconds;
+  limit(flavour_.statement_microseconds, microseconds(options.statement_timeout).count());
+  limit(flavour_.lock_microseconds, microseconds(options.lock_timeout).count());
+  limit(flavour_.idle_microseconds, microseconds(options.idle_transaction_timeout).count());
   if (is_known) {
     for (const std::string& each : wanted) all += ", " + each;
   }
