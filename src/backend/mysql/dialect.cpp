@@ -47,13 +47,13 @@ class MysqlDialect : public Dialect {
   std::string now() const override { return now_; }
   using Dialect::now_plus;
   std::string now_plus(std::string_view milliseconds) const override {
-    return fmt::format("{} + INTERVAL {} / 1000 SECOND", now_, milliseconds);
+    return fmt::format("{} + INTERVAL {} * 0.001 SECOND", now_, milliseconds);
   }
   std::string now_in_microseconds() const override {
     return fmt::format("TIMESTAMPDIFF(MICROSECOND, '1970-01-01', {})", now_);
   }
   std::string before(std::chrono::milliseconds age) const override {
-    return fmt::format("UTC_TIMESTAMP(6) - INTERVAL {} / 1000 SECOND", age.count());
+    return fmt::format("UTC_TIMESTAMP(6) - INTERVAL {} * 0.001 SECOND", age.count());
   }
 
   std::string milliseconds_since(std::string_view column) const override {
