@@ -57,11 +57,19 @@ query old_service "INSERT INTO txinbox_outbox_message (id, aggregatetype, aggreg
   VALUES (gen_random_uuid(), 'orders', 'order1', 'Placed', 'x', 0, now())"
 
 # The service stops here, and the new database catches up.
-for ((i = 0; i < 300; i++)); do
-  if [ "$(query new_service "SELECT count(*) FROM txinbox_outbox_message")" = 1 ]; then break; fi
+end=$(query old_service "SELECT pg_current_wal_lsn()")
+is_copied="SELECT count(*) = 0 FROM pg_subscription_rel WHERE srsubstate <> 'r'"
+has_arrived="SELECT confirmed_flush_lsn >= '$end' FROM pg_replication_slots WHERE slot_name = 'service'"
+for ((i = 0; i < 600; i++)); do
+  if [ "$(query new_service "$is_copied")" = t ] && [ "$(query old_service "$has_arrived")" = t ]; then break; fi
   sleep 0.1
 done
+[ $i -lt 600 ] || fail "the new database does not catch up"
 query new_service "ALTER SUBSCRIPTION service DISABLE"
+for ((i = 0; i < 100; i++)); do
+  if [ "$(query old_service "SELECT active FROM pg_replication_slots WHERE slot_name = 'service'")" = f ]; then break; fi
+  sleep 0.1
+done
 query new_service "ALTER SUBSCRIPTION service SET (slot_name = NONE)"
 query new_service "DROP SUBSCRIPTION service"
 query old_service "SELECT pg_drop_replication_slot('service')" >/dev/null

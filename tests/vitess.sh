@@ -100,7 +100,7 @@ test_plain() {
   vtctl CreateKeyspace plain >/dev/null
   start_tablet 1 plain 0
   start_vtgate
-  wait_until "plain cannot be read" query plain "select 1" >/dev/null 2>&1
+  wait_until "plain cannot be read" answers plain
   "$txinbox" migrate --db "$(url plain)"
   test_consume plain
   restart_script restart-plain plain vtgate tablet1
@@ -118,7 +118,7 @@ END
   vtctl CreateKeyspace orders >/dev/null
   vtctl ApplyVSchema --vschema-file "$folder/vschema.json" orders >/dev/null
   start_tablet 2 orders 0
-  wait_until "orders cannot be read" query orders:0 "select 1" >/dev/null 2>&1
+  wait_until "orders cannot be read" answers orders:0
   refused "migrate" "$txinbox" migrate --db "$(url orders)"
   "$txinbox" migrate --db "$(url orders:0)"
   check "errors of doctor" "$("$txinbox" doctor --db "$(url orders)" --json | grep -c '"severity":"error"' || true)" 0
@@ -137,6 +137,7 @@ reshard_under_load() {
   local storm
   "$torture" --db "$(url orders)" --shards 2 --duration 45s --grace 90s >"$folder/split.txt" 2>&1 &
   storm=$!
+  pids+=("$storm")
   start_tablet 3 orders -80
   start_tablet 4 orders 80-
   vtctl Reshard --workflow split --target-keyspace orders create --source-shards 0 --target-shards=-80,80- >/dev/null
@@ -170,6 +171,12 @@ test_two_shards() {
   "$txinbox" failed retry --db "$(url orders:80-)" --consumer failing "$key"
   "$txinbox" pause --db "$(url orders)" --consumer alone --reason test
   "$txinbox" resume --db "$(url orders)" --consumer alone
+  if "$txinbox" pause --db "$(url orders:80-)" --consumer alone --reason test 2>/dev/null; then fail "a pause of one shard"; fi
+  # On one shard, a claim would stay there, whatever its key is.
+  if "$txinbox" consume --db "$(url orders:80-)" --consumer one_shard --key /no --sql "select 1" "$folder/alone.jsonl" \
+    >/dev/null 2>&1; then fail "a consumer on one shard"; fi
+  check "its claims" "$(query orders "select count(*) from txinbox_consumed_message where consumer = 'one_shard'")" 0
+  refused "purge of a tablet type" "$txinbox" purge --db "$(url orders%40primary)" --older-than 1s
   refused "purge" "$txinbox" purge --db "$(url orders)" --older-than 1s
   sleep 1
   for shard in -80 80-; do "$txinbox" purge --db "$(url "orders:$shard")" --older-than 1s; done

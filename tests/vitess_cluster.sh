@@ -19,14 +19,13 @@ fail() {
   exit 1
 }
 
-# wait_until WHAT COMMAND...: waits until the command succeeds, at most a minute.
+# wait_until WHAT COMMAND...: repeats the command until it succeeds, for about a minute.
 wait_until() {
-  local i
-  for ((i = 0; i < 600; i++)); do
-    if "${@:2}"; then return; fi
+  local end=$((SECONDS + 60))
+  until "${@:2}"; do
+    [ $SECONDS -lt $end ] || fail "$1"
     sleep 0.1
   done
-  fail "$1"
 }
 
 vtctl() { timeout 60 "$vitess/vtctldclient" --server "127.0.0.1:$vtctld_port" "$@" 2>>"$folder/vtctl.log"; }
@@ -121,7 +120,10 @@ start_vtgate() {
 }
 
 # query DATABASE SQL
-query() { mysql -h 127.0.0.1 -P "$vtgate_port" -u service -N -e "$2" "$1"; }
+query() { mysql -h 127.0.0.1 -P "$vtgate_port" -u service --connect-timeout=5 -N -e "$2" "$1"; }
+
+# answers DATABASE
+answers() { query "$1" "select 1" >/dev/null 2>&1; }
 
 # restart_script NAME DATABASE PROGRAM...: writes a script that kills one of the programs, in turn, and waits until the
 # database can be read again.

@@ -70,6 +70,12 @@ class Catalog {
   /// this connection can reach each shard. Otherwise returns none.
   virtual std::vector<std::string> shards() { return {}; }
 
+  /// Returns the name of the whole database if this connection reaches only one of its shards. Otherwise returns "".
+  virtual std::string database_of_shard() { return {}; }
+
+  /// Returns why the claims of this connection could be unsafe, although its tables and its settings are right.
+  virtual std::vector<Problem> check_claims() { return {}; }
+
   virtual std::string server_version() = 0;
 
   /// Runs one SELECT.

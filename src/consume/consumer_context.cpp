@@ -22,6 +22,7 @@ ConsumerContext::ConsumerContext(SessionProvider source_, std::string consumer_,
       source(std::move(source_)),
       recent(options.recent_keys),
       duplicates(source, consumer) {
+  source.use_for_claims();
   if (options.count_starts && !source.reconnects()) {
     throw Error(ErrorCode::invalid_argument,
                 "ConsumerOptions::count_starts needs a pool: it commits its marker in a transaction of its own");

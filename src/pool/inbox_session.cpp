@@ -28,8 +28,9 @@ const backend::ConnectionPtr& InboxSession::prepared_for(const backend::Connecti
   check_operator_action(*by);
   const OutsideTransaction outside(connection);
   const auto catalog = connection->database().catalog(connection);
-  // The pauses of all consumers lie in one shard, messages do not.
-  if (std::ranges::find(tables, backend::pause_table) == tables.end()) refuse_all_shards(*catalog);
+  // The pauses of all consumers lie in the first shard, messages do not.
+  const bool has_pauses = std::ranges::find(tables, backend::pause_table) != tables.end();
+  has_pauses ? refuse_one_shard(*catalog) : refuse_all_shards(*catalog);
   schema_of_tables(*catalog, tables);
   return connection;
 }

@@ -47,6 +47,7 @@ struct Slot {
                                               ///< connection.
   ConnectionLocals locals;                    ///< The objects of the handlers. Also destroyed before the connection.
   bool verified = false;                      ///< The tables and the settings were checked.
+  bool may_claim = false;                     ///< `verify_claims` has passed.
   bool clean = true;                          ///< Nothing was done on the connection that `reset()` must undo.
   bool usable = true;                         ///< False: the pool must close it.
 

@@ -74,7 +74,7 @@ std::uint64_t SessionProvider::lost_connections() { return pool_ ? pool_->lost_c
 SessionHandle SessionProvider::borrow(const std::stop_token& stop, SettingsCheck check) {
   if (pool_) {
     SessionHandle borrowed(pool_, pool_->acquire(stop));
-    borrowed.verify_once();
+    borrowed.verify_once(claims_);
     return borrowed;
   }
   const backend::ConnectionPtr& connection = session_->connection_ptr();
@@ -87,6 +87,7 @@ SessionHandle SessionProvider::borrow(const std::stop_token& stop, SettingsCheck
   if (!verified_) {
     const OutsideTransaction outside(connection);  // with autocommit off, MySQL opens a transaction for the check
     session_->use_schema(verify_for_consuming(connection));
+    if (claims_) verify_claims(connection);
   }
   verified_ = true;
   return SessionHandle(*session_);
@@ -102,10 +103,15 @@ std::optional<SessionHandle> SessionProvider::borrow_idle() {
   return SessionHandle(*session_);
 }
 
-void SessionHandle::verify_once() {
-  if (slot_->verified) return;
-  backend_->use_schema(verify_for_consuming(backend_->connection_ptr()));
-  slot_->verified = true;
+void SessionHandle::verify_once(bool claims) {
+  if (!slot_->verified) {
+    backend_->use_schema(verify_for_consuming(backend_->connection_ptr()));
+    slot_->verified = true;
+  }
+  if (claims && !slot_->may_claim) {
+    verify_claims(backend_->connection_ptr());
+    slot_->may_claim = true;
+  }
 }
 
 }  // namespace detail

@@ -46,7 +46,7 @@ class SessionHandle {
 
  private:
   friend class SessionProvider;
-  void verify_once();
+  void verify_once(bool claims);
 
   backend::Session* backend_;  ///< Null after a move.
   std::shared_ptr<PoolState> pool_;
@@ -79,6 +79,9 @@ class SessionProvider {
   /// Use it for work that can be done later.
   std::optional<SessionHandle> borrow_idle();
 
+  /// Declares that the sessions are for claims. Then `borrow` calls `verify_claims` once for each connection.
+  void use_for_claims() noexcept { claims_ = true; }
+
   /// Returns null for a caller's session.
   const std::shared_ptr<PoolState>& pool() const noexcept { return pool_; }
 
@@ -95,6 +98,7 @@ class SessionProvider {
   std::shared_ptr<PoolState> pool_;
   std::unique_ptr<backend::Session> session_;
   bool verified_ = false;
+  bool claims_ = false;
 };
 
 }  // namespace detail

@@ -203,6 +203,19 @@ void refuse_all_shards(backend::Catalog& catalog) {
                           fmt::join(shards, ", then to ")));
 }
 
+void refuse_one_shard(backend::Catalog& catalog) {
+  if (const std::string database = catalog.database_of_shard(); !database.empty()) {
+    throw Error(
+        ErrorCode::unsafe_connection,
+        fmt::format("the connection reaches only one shard, and consumers do not read this there; connect to {}",
+                    database));
+  }
+}
+
+void verify_claims(const backend::ConnectionPtr& connection) {
+  backend::throw_on_errors(connection->database().catalog(connection)->check_claims());
+}
+
 OutsideTransaction::OutsideTransaction(backend::ConnectionPtr connection) : connection_(std::move(connection)) {
   backend::refuse_open_transaction(*connection_->database().attach(connection_, backend::Ownership::caller));
 }

@@ -43,6 +43,18 @@ std::string schema_of_tables(backend::Catalog& catalog, std::span<const std::str
 /// Errors: `Error` unsafe_connection. The text has the names of the databases to connect to.
 void refuse_all_shards(backend::Catalog& catalog);
 
+/// Refuses a connection to one shard of a sharded database: for work whose rows lie in the first shard.
+///
+/// Errors: `Error` unsafe_connection.
+void refuse_one_shard(backend::Catalog& catalog);
+
+/// Refuses a connection on which a claim could take effect twice, or without its rows.
+///
+/// Call it after `verify_for_consuming`, before the first claim on a connection.
+///
+/// Errors: `Error` unsafe_connection.
+void verify_claims(const backend::ConnectionPtr& connection);
+
 /// Returns the newest schema version that this library contains.
 int newest_version(std::string_view database);
 

@@ -49,6 +49,7 @@ class Transaction::Impl {
       const detail::OutsideTransaction outside(
           connection);  // with autocommit off, MySQL opens a transaction for the check
       session_->use_schema(detail::verify_for_consuming(connection));
+      detail::verify_claims(connection);
     }
     guarded_.begin();
   }

@@ -46,7 +46,10 @@ void Broker::deliver(Service& service, const Handler& handler) {
   REQUIRE(actions.size() == messages.size());
   for (std::size_t i = 0; i < messages.size(); ++i) {
     const Result& result = service.results()[i];
-    if (result.outcome == Outcome::in_progress) due_in_ = std::max(due_in_, result.retry_after);
+    // A claim whose transaction has not ended yet says no time.
+    if (result.outcome == Outcome::in_progress) {
+      due_in_ = std::max({due_in_, result.retry_after, std::chrono::milliseconds(1)});
+    }
     count_consumed(messages[i], result);
     // If the handler has closed the caller's session, no message can be consumed on this session.
     CHECK((actions[i] != Action::stop || service.has_lost_its_session()));

@@ -58,7 +58,8 @@ void FaultDatabase::check_promise(const Subject& subject, std::span<const Messag
 
 void FaultDatabase::let_leases_end() const {
   run("update txinbox_consumed_message set lease_expires_at = " +
-      here<std::string>("'2020-01-01 00:00:00.000'", "'2020-01-01'", "'2020-01-01'") + " where state = 'consuming'");
+      here<std::string>("'2020-01-01 00:00:00.000'", "'2020-01-01'", "'2020-01-01'") +
+      " where lease_expires_at is not null");
 }
 
 void FaultDatabase::check_clean(soci::session& sql, const std::string& settings_when_new) const {

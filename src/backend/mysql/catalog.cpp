@@ -74,6 +74,8 @@ class MysqlCatalog final : public Catalog {
   }
 
   std::vector<std::string> shards() override { return mysql_shards(sql_); }
+  std::string database_of_shard() override { return database_of_mysql_shard(sql_); }
+  std::vector<Problem> check_claims() override { return check_claims_in_shards(sql_); }
 
   std::string server_version() override { return query_text(sql_, "SELECT VERSION()"); }
 

@@ -78,11 +78,8 @@ constexpr auto meanings = std::to_array<ErrorCodeMeaning<unsigned>>({
     {3101U, {serialization_failure}},                      // MySQL: certification failed at COMMIT
     {3572U, {lock_timeout, "a lock is held by another"}},  // MySQL; MariaDB says 1205
     {3819U, {other, "a CHECK constraint"}},
-    {4012U, {statement_timeout}},  // OceanBase: a statement or a transaction took too long
     {4025U, {other, "a CHECK constraint"}},
-    {4031U, {connection_lost}},        // MySQL: closed after wait_timeout
-    {6002U, {serialization_failure}},  // OceanBase: the transaction was rolled back
-    {6235U, {serialization_failure}},  // OceanBase: another transaction has changed the row since
+    {4031U, {connection_lost}},  // MySQL: closed after wait_timeout
 });
 
 /// Returns the meaning of a code. A code that is not listed is `ErrorClass::other`, without a text.

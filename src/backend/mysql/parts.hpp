@@ -32,6 +32,8 @@ std::vector<Finding> check_mysql_server(const NativeConnection&);
 
 // shards.cpp defines these functions.
 std::vector<std::string> mysql_shards(const NativeConnection&);
+std::string database_of_mysql_shard(const NativeConnection&);
+std::vector<Problem> check_claims_in_shards(const NativeConnection&);
 void check_sharding(const NativeConnection&, Report&);
 
 }  // namespace backend

@@ -32,21 +32,31 @@ constexpr std::array sharded_tables = {
     ShardedTable{conflicting_message_table, "business_key", "a conflict cannot be recorded with its message"},
     ShardedTable{outbox_message_table, "aggregateid", "a handler cannot add messages in its own transaction"}};
 
-/// Returns no rows if the server does not know this statement of vtgate.
-std::vector<Row> ask_vtgate(const NativeConnection& sql, const std::string& statement, std::size_t columns) {
-  try {
-    return query(sql, statement, columns);
-  } catch (const DatabaseError& error) {
-    const unsigned number = mysql_number(error);
-    if (number == ER_PARSE_ERROR || number == ER_UNKNOWN_ERROR || number == ER_NO_SUCH_TABLE) return {};
-    throw;
-  }
+/// Whether we do not know the server. Only then can it be vtgate.
+bool can_be_vtgate(const NativeConnection& sql) {
+  return !parse_server_version(mysql_get_server_info(mysql_native(sql))).is_supported();
+}
+
+/// Returns the name that the connection has chosen, which vtgate answers: orders, orders:-80, or orders@primary.
+std::string target_of(const NativeConnection& sql) {
+  const std::string target = query_text(sql, "SELECT DATABASE()");
+  return target.substr(0, target.find('@'));
+}
+
+std::string first_column(const NativeConnection& sql, const std::string& statement) {
+  const auto rows = query(sql, statement, 1);
+  return rows.empty() ? std::string() : rows[0][0].value_or("");
 }
 
 /// Returns the column by which the vschema shards a table. Empty if it does not.
 std::string sharding_column(const NativeConnection& sql, std::string_view table) {
-  const auto vindexes = ask_vtgate(sql, fmt::format("SHOW VSCHEMA VINDEXES ON {}", table), 1);
-  return vindexes.empty() ? std::string() : vindexes[0][0].value_or("");
+  try {
+    return first_column(sql, fmt::format("SHOW VSCHEMA VINDEXES ON {}", table));
+  } catch (const DatabaseError& error) {
+    const unsigned number = mysql_number(error);
+    if (number == ER_UNKNOWN_ERROR || number == ER_NO_SUCH_TABLE) return {};  // the vschema does not have it
+    throw;
+  }
 }
 
 }  // namespace
@@ -55,10 +65,15 @@ std::string sharding_column(const NativeConnection& sql, std::string_view table)
 ///
 /// A database that has only one shard so far is sharded, too: its vschema says so.
 std::vector<std::string> mysql_shards(const NativeConnection& sql) {
-  if (parse_server_version(mysql_get_server_info(mysql_native(sql))).is_supported()) return {};
-  const auto rows = ask_vtgate(sql, "SHOW VITESS_SHARDS", 1);
-  if (rows.empty()) return {};
-  const std::string database = query_text(sql, "SELECT DATABASE()");
+  if (!can_be_vtgate(sql)) return {};
+  std::vector<Row> rows;
+  try {
+    rows = query(sql, "SHOW VITESS_SHARDS", 1);
+  } catch (const DatabaseError& error) {
+    if (mysql_number(error) == ER_PARSE_ERROR) return {};
+    throw;
+  }
+  const std::string database = target_of(sql);
   std::vector<std::string> found;
   for (const Row& row : rows) {
     const std::string shard = row[0].value_or("");  // such as orders/-80
@@ -69,12 +84,33 @@ std::vector<std::string> mysql_shards(const NativeConnection& sql) {
   return found;
 }
 
+std::string database_of_mysql_shard(const NativeConnection& sql) {
+  if (!can_be_vtgate(sql)) return {};
+  const std::string target = target_of(sql);
+  const auto shard = target.find(':');
+  return shard == std::string::npos ? std::string() : target.substr(0, shard);
+}
+
+std::vector<Problem> check_claims_in_shards(const NativeConnection& sql) {
+  const auto refuse = [](std::string subject, std::string found, std::string remedy) {
+    return std::vector<Problem>{
+        {ErrorCode::unsafe_connection, {Severity::error, std::move(subject), std::move(found), std::move(remedy)}}};
+  };
+  if (const std::string database = database_of_mysql_shard(sql); !database.empty()) {
+    return refuse("shard", "the connection reaches only one shard: another consumer can claim the same key elsewhere",
+                  fmt::format("connect consumers to the database {}", database));
+  }
+  if (mysql_shards(sql).empty() || query_text(sql, "SELECT @@transaction_mode") != "MULTI") return {};
+  return refuse("transaction_mode", "MULTI: a crash between two shards' commits leaves a claim without its effect",
+                "SET transaction_mode = 'SINGLE'; open_pool does so");
+}
+
 void check_sharding(const NativeConnection& sql, Report& report) {
   const auto shards = mysql_shards(sql);
   if (shards.empty()) return;
   report.note(
       "shards",
-      fmt::format("{}: migrate, purge, the relay and changes by operators work in one shard at a time", shards.size()),
+      fmt::format("{} shards; migrate, purge, the relay and changes by operators work in one at a time", shards.size()),
       fmt::format("connect them to each of the databases {}", fmt::join(shards, ", ")));
   for (const ShardedTable& table : sharded_tables) {
     const std::string column = sharding_column(sql, table.name);
