@@ -8,7 +8,6 @@
 
 #include "backend/database.hpp"
 #include "backend/failure.hpp"
-#include "consume/run_handler.hpp"
 #include "pool/connection_locals.hpp"
 #include "tables/outbox_scope.hpp"
 #include "telemetry/listeners.hpp"
