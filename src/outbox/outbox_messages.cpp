@@ -7,7 +7,6 @@
 #include <txinbox/error.hpp>
 
 #include "backend/connection_access.hpp"
-#include "backend/database.hpp"
 #include "backend/session.hpp"
 #include "backend/table_check.hpp"
 #include "base/hex.hpp"
@@ -162,7 +161,7 @@ std::string_view to_string(OutboxState state) noexcept { return state_names[stat
 OutboxStatus outbox_status(ConnectionRef connection) {
   const backend::ConnectionPtr& reference = detail::ConnectionAccess::of(connection);
   const detail::InboxSession session(reference);
-  detail::refuse_all_shards(*reference->database().catalog(reference));
+  detail::refuse_all_shards(reference);
   const backend::Dialect& sql = session->dialect();
   const std::string table = sql.table(backend::outbox_message_table);
   OutboxStatus status;

@@ -4,7 +4,6 @@
 #include <iterator>
 #include <utility>
 
-#include "backend/database.hpp"
 #include "base/process.hpp"
 #include "pool/with_session.hpp"
 #include "schema/verification.hpp"
@@ -50,7 +49,7 @@ bool PartLeases::refresh(const std::stop_token& stop) {
   return with_session(source_, stop, [&](backend::Session& session) {
     const OutboxPartTable table(session);
     if (!renewed) {
-      refuse_all_shards(*session.connection_ptr()->database().catalog(session.connection_ptr()));
+      refuse_all_shards(session.connection_ptr());
       enter(table);
     }
     table.remove_expired();

@@ -27,11 +27,14 @@ const backend::ConnectionPtr& InboxSession::prepared_for(const backend::Connecti
   if (!by) return connection;
   check_operator_action(*by);
   const OutsideTransaction outside(connection);
-  const auto catalog = connection->database().catalog(connection);
   // The pauses of all consumers lie in the first shard, messages do not.
   const bool has_pauses = std::ranges::find(tables, backend::pause_table) != tables.end();
-  has_pauses ? refuse_one_shard(*catalog) : refuse_all_shards(*catalog);
-  schema_of_tables(*catalog, tables);
+  if (has_pauses) {
+    refuse_one_shard(connection);
+  } else {
+    refuse_all_shards(connection);
+  }
+  schema_of_tables(*connection->database().catalog(connection), tables);
   return connection;
 }
 

@@ -14,6 +14,7 @@
 #include "base/interruptible_sleep.hpp"
 #include "message/key.hpp"
 #include "pool/with_session.hpp"
+#include "schema/verification.hpp"
 #include "tables/audit_table.hpp"
 #include "tables/consumed_message_table.hpp"
 #include "tables/consumer_table.hpp"
@@ -91,7 +92,8 @@ std::size_t PurgeRun::run() {
 }
 
 void PurgeRun::purge_all() {
-  source_.borrow(options_.stop);  // verifies the tables, even if a limit allows no batch
+  // Verify the tables, even if a limit allows no batch.
+  refuse_all_shards(source_.borrow(options_.stop).backend().connection_ptr());
   write_audit("_begin");
   const std::size_t targets = options_.what == Purgeable::failed ? 2 : 1;
   for (std::size_t target = 0; target < targets; ++target) {

@@ -63,7 +63,6 @@ std::size_t purge(ConnectionRef connection, std::chrono::seconds older_than, Pur
   if (options.dry_run) return count(sql, older_than, options);
   if (options.by) const detail::InboxSession checked(sql, options.by);
   const detail::OutsideTransaction outside(sql);
-  detail::refuse_all_shards(*sql->database().catalog(sql));
   detail::SessionProvider source(sql);
   return detail::PurgeRun(source, older_than, options).run();
 }

@@ -74,8 +74,8 @@ std::vector<Migration> migrate(ConnectionRef connection) {
   const backend::ConnectionPtr& sql = detail::ConnectionAccess::of(connection);
   const backend::Database& database = sql->database();
   const detail::OutsideTransaction outside(sql);
+  detail::refuse_all_shards(sql);
   const auto catalog = database.catalog(sql);
-  detail::refuse_all_shards(*catalog);
   MigrationScope scope(*catalog);
   const auto before = detail::examine(*catalog, database.name());
   refuse_foreign_tables(before);

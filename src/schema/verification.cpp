@@ -195,21 +195,20 @@ std::string schema_of_tables(backend::Catalog& catalog, std::span<const std::str
   return schema;
 }
 
-void refuse_all_shards(backend::Catalog& catalog) {
-  const std::vector<std::string> shards = catalog.shards();
+void refuse_all_shards(const backend::ConnectionPtr& connection) {
+  const std::vector<std::string> shards = connection->database().catalog(connection)->shards();
   if (shards.empty()) return;
   throw Error(ErrorCode::unsafe_connection,
               fmt::format("the database is sharded, and this work is done in one shard at a time; connect to {}",
                           fmt::join(shards, ", then to ")));
 }
 
-void refuse_one_shard(backend::Catalog& catalog) {
-  if (const std::string database = catalog.database_of_shard(); !database.empty()) {
-    throw Error(
-        ErrorCode::unsafe_connection,
-        fmt::format("the connection reaches only one shard, and consumers do not read this there; connect to {}",
-                    database));
-  }
+void refuse_one_shard(const backend::ConnectionPtr& connection) {
+  const std::string database = connection->database().catalog(connection)->database_of_shard();
+  if (database.empty()) return;
+  throw Error(ErrorCode::unsafe_connection,
+              fmt::format("the connection reaches only one shard, and consumers do not read this there; connect to {}",
+                          database));
 }
 
 void verify_claims(const backend::ConnectionPtr& connection) {

@@ -41,12 +41,12 @@ std::string schema_of_tables(backend::Catalog& catalog, std::span<const std::str
 /// Refuses a connection to all shards of a sharded database. Each shard has an outbox and a schema of its own.
 ///
 /// Errors: `Error` unsafe_connection. The text has the names of the databases to connect to.
-void refuse_all_shards(backend::Catalog& catalog);
+void refuse_all_shards(const backend::ConnectionPtr& connection);
 
 /// Refuses a connection to one shard of a sharded database: for work whose rows lie in the first shard.
 ///
 /// Errors: `Error` unsafe_connection.
-void refuse_one_shard(backend::Catalog& catalog);
+void refuse_one_shard(const backend::ConnectionPtr& connection);
 
 /// Refuses a connection on which a claim could take effect twice, or without its rows.
 ///

@@ -17,20 +17,27 @@ namespace {
 //
 // If summer time begins or ends while the statement waits, this offset changes: SYSDATE moves relative to NOW by one
 // hour, in some zones by half an hour. This expression corrects that. It is right for a statement that runs for at most
-// a quarter of an hour, or in UTC, as the sessions of a pool are. If NOW and SYSDATE differ by more
-// than two hours, the session has stopped its clock (SET timestamp).
-std::string evaluated_now(bool names_time_zone) {
+// a quarter of an hour. If the expression names the time zone, it is also right in UTC, for any time: the sessions of a
+// pool are in UTC. If NOW and SYSDATE differ by more than two hours, the session has stopped its clock (SET timestamp).
+std::string evaluated_now(std::string_view in_utc) {
   return fmt::format(
       "(SYSDATE(6) + INTERVAL TIMESTAMPDIFF(SECOND, NOW(6), UTC_TIMESTAMP(6)) - "
       "IF({}ABS(TIMESTAMPDIFF(SECOND, NOW(6), SYSDATE(6))) > 7200, 0, "
       "1800 * ROUND(TIMESTAMPDIFF(SECOND, NOW(6), SYSDATE(6)) / 1800)) SECOND)",
-      names_time_zone ? "@@time_zone = '+00:00' OR " : "");
+      in_utc);
+}
+
+/// Returns the expression. A dialect is made for each run of a statement that is not prepared.
+const std::string& now_expression(bool names_time_zone) {
+  static const std::string with_zone = evaluated_now("@@time_zone = '+00:00' OR ");
+  static const std::string without_zone = evaluated_now("");
+  return names_time_zone ? with_zone : without_zone;
 }
 
 class MysqlDialect : public Dialect {
  public:
   explicit MysqlDialect(std::string schema, bool names_time_zone = true)
-      : schema_(std::move(schema)), now_(evaluated_now(names_time_zone)) {}
+      : schema_(std::move(schema)), now_(now_expression(names_time_zone)) {}
 
   std::string table(std::string_view name) const override {
     return fmt::format("{}.`{}`", quoted_identifier(schema_), name);
@@ -96,7 +103,7 @@ class MysqlDialect : public Dialect {
 
  private:
   const std::string schema_;
-  const std::string now_;
+  const std::string& now_;
 };
 
 /// For one run of a statement that is not prepared: each parameter is a literal.
