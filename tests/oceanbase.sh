@@ -19,18 +19,10 @@ if [ "${1:-}" != --in-namespace ]; then
 fi
 server=$2
 shift 2
+# shellcheck source=tests/storms.sh
+. "$root/tests/storms.sh"
 seconds=60 kills=6
-while [ $# -gt 1 ]; do
-  case $1 in
-    --seconds) seconds=$2 ;;
-    --kills) kills=$2 ;;
-    *) echo "oceanbase.sh: unknown option $1" >&2; exit 2 ;;
-  esac
-  shift 2
-done
-[ $# = 1 ] || { sed -n '2,/^set/{/^#/s/^# \{0,1\}//p}' "$0"; exit 2; }
-build=$(cd "$1" && pwd)
-txinbox=$build/tools/cli/txinbox torture=$build/tools/torture/txinbox-torture
+take_arguments "$@"
 
 ip link set lo up
 ip link add outside type veth peer name inside
@@ -52,10 +44,6 @@ fail() {
 }
 
 query() { mysql -h 127.0.0.1 -P $port -u root --connect-timeout=2 -N -e "$1" test; }
-
-check() {
-  [ "$2" = "$3" ] || fail "$1: $2 instead of $3"
-}
 
 # The server runs as root. It starts again whenever it ends.
 keep_running() {
@@ -85,18 +73,10 @@ exit 1
 END
 chmod 755 "$folder/restart"
 
-# consume CONSUMER BATCH: consumes 300 orders.
-consume() {
-  "$txinbox" consume --consumer "$1" --key /no --batch "$2" \
-    --sql 'insert into t_order(no, consumer) values (:no, :consumer)' "$folder/$1.jsonl" || fail "consume of $1"
-}
-
 test_consume() {
-  local consumer i
+  local i
   query "create table t_order(no varchar(20) not null, consumer varchar(20) not null)"
-  for consumer in alone batches; do
-    for ((i = 0; i < 300; i++)); do echo "{\"consumer\": \"$consumer\", \"no\": \"order$i\"}"; done >"$folder/$consumer.jsonl"
-  done
+  write_orders
   for i in 1 2; do
     consume alone 1
     consume batches 100
@@ -125,11 +105,8 @@ test_conformance() {
 
 # storm KIND SECONDS KILLS
 storm() {
-  "$torture" --kind "$1" --duration "$2s" --command "$folder/restart" --command-every 8s --command-at-least "$3" --grace 180s |
-    awk '{ print } match($0, /^(keys|deliveries|workers killed|relays killed|commands run) +[0-9,]+$/) {
-      number = $NF; gsub(",", "", number); $NF = ""; sub(/ +$/, "")
-      print "count: " number " " ($0 == "commands run" ? "servers killed" : $0)
-    }'
+  "$torture" --kind "$1" --duration "$2s" --command "$folder/restart" --command-every 8s --command-at-least "$3" \
+    --grace 180s | with_counts
 }
 
 keep_running &
@@ -143,8 +120,6 @@ query "select 1" >/dev/null || fail "the server does not start"
 "$txinbox" doctor || true
 test_consume
 test_conformance
-storm tx "$seconds" "$kills"
-storm lease $(((seconds + 1) / 2)) $(((kills + 1) / 2))
-storm outbox $(((seconds + 1) / 2)) $(((kills + 1) / 2))
+storms
 : >"$folder/ending"
 kill -KILL "$(cat "$folder/pid")"

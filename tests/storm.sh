@@ -33,15 +33,8 @@ txinbox=$build/tools/cli/txinbox torture=$build/tools/torture/txinbox-torture
 
 fail() { echo "storm.sh: $*" >&2; exit 1; }
 
-# Adds a line "count: N WHAT" for the rows of a storm's table that a step of tests/run.sh adds up.
-with_counts() {
-  local names='keys|deliveries|effects|messages|dead letters|redriven|kills before acknowledgement|commands run'
-  awk -v row="^($names|(workers|relays|operators) killed) +[0-9,]+\$" '{ print }
-    match($0, row) {
-      number = $NF; gsub(",", "", number); $NF = ""; sub(/ +$/, "")
-      print "count: " number " " ($0 == "commands run" ? "servers killed" : $0)
-    }'
-}
+# shellcheck source=tests/storms.sh
+. "$root/tests/storms.sh"
 
 # storm [COMMAND]: runs a storm of each kind on the database that TXINBOX_DB names. Storms with leases, on the outbox
 # and on redrive take half the time. COMMAND kills the server and starts it again.

@@ -9,18 +9,10 @@
 set -euo pipefail
 
 root=$(cd "$(dirname "$0")/.." && pwd)
+# shellcheck source=tests/storms.sh
+. "$root/tests/storms.sh"
 seconds=45 kills=10
-while [ $# -gt 1 ]; do
-  case $1 in
-    --seconds) seconds=$2 ;;
-    --kills) kills=$2 ;;
-    *) echo "vitess.sh: unknown option $1" >&2; exit 2 ;;
-  esac
-  shift 2
-done
-[ $# = 1 ] || { sed -n '2,/^set/{/^#/s/^# \{0,1\}//p}' "$0"; exit 2; }
-build=$(cd "$1" && pwd)
-txinbox=$build/tools/cli/txinbox torture=$build/tools/torture/txinbox-torture
+take_arguments "$@"
 
 # shellcheck source=tests/private_server.sh
 . "$root/tests/private_server.sh"
@@ -29,11 +21,6 @@ txinbox=$build/tools/cli/txinbox torture=$build/tools/torture/txinbox-torture
 
 url() { echo "mysql://service@127.0.0.1:$vtgate_port/$1"; }
 
-check() {
-  local what=$1 found=$2 wanted=$3
-  [ "$found" = "$wanted" ] || fail "$what: $found instead of $wanted"
-}
-
 accepted_connections() {
   python3 - "http://127.0.0.1:$vtgate_http_port/debug/vars" <<'END'
 import json, sys, urllib.request
@@ -41,21 +28,13 @@ print(json.load(urllib.request.urlopen(sys.argv[1], timeout=10))["MysqlServerCon
 END
 }
 
-# consume CONSUMER BATCH: consumes 300 orders.
-consume() {
-  "$txinbox" consume --consumer "$1" --key /no --batch "$2" \
-    --sql 'insert into t_order(no, consumer) values (:no, :consumer)' "$folder/$1.jsonl" || fail "consume of $1"
-}
-
 # test_consume DATABASE
 test_consume() {
-  local consumer i before opened
+  local before opened
   export TXINBOX_DB
   TXINBOX_DB=$(url "$1")
   query "$1" "create table t_order(no varchar(20) not null, consumer varchar(20) not null)"
-  for consumer in alone batches; do
-    for ((i = 0; i < 300; i++)); do echo "{\"consumer\": \"$consumer\", \"no\": \"order$i\"}"; done >"$folder/$consumer.jsonl"
-  done
+  write_orders
   before=$(accepted_connections)
   consume alone 1
   opened=$(($(accepted_connections) - before))
@@ -69,24 +48,10 @@ test_consume() {
   echo "count: 600 duplicates"
 }
 
-# storm DATABASE KIND SECONDS KILLS [OPTION]...
+# storm KIND SECONDS KILLS: on `database`, with the options `transfers`.
 storm() {
-  "$torture" --db "$(url "$1")" --kind "$2" --duration "$3s" --command "$folder/restart-$1" --command-every 2s \
-    --command-at-least "$4" "${@:5}" | counts
-}
-
-counts() {
-  awk '{ print } match($0, /^(keys|deliveries|workers killed|relays killed|commands run) +[0-9,]+$/) {
-    number = $NF; gsub(",", "", number); $NF = ""; sub(/ +$/, "")
-    print "count: " number " " ($0 == "commands run" ? "servers killed" : $0)
-  }'
-}
-
-# storms DATABASE [OPTION]...
-storms() {
-  storm "$1" tx "$seconds" "$kills" "${@:2}"
-  storm "$1" lease $(((seconds + 1) / 2)) $(((kills + 1) / 2)) "${@:2}"
-  storm "$1" outbox $(((seconds + 1) / 2)) $(((kills + 1) / 2)) "${@:2}"
+  "$torture" --db "$(url "$database")" --kind "$1" --duration "$2s" --command "$folder/restart-$database" \
+    --command-every 2s --command-at-least "$3" "${transfers[@]}" | with_counts
 }
 
 # refused WHAT COMMAND...: the command must say that it works in one shard.
@@ -104,7 +69,8 @@ test_plain() {
   "$txinbox" migrate --db "$(url plain)"
   test_consume plain
   restart_script restart-plain plain vtgate tablet1
-  storms plain
+  database=plain transfers=()
+  storms
 }
 
 make_sharded() {
@@ -145,7 +111,7 @@ reshard_under_load() {
   kill -0 "$storm" 2>/dev/null || fail "the storm ended before the traffic was switched"
   vtctl Reshard --workflow split --target-keyspace orders switchtraffic >/dev/null || fail "the traffic is not switched"
   wait "$storm" || { cat "$folder/split.txt"; fail "the storm does not balance"; }
-  counts <"$folder/split.txt"
+  with_counts <"$folder/split.txt"
   vtctl Reshard --workflow split --target-keyspace orders complete >/dev/null
   end tablet2
   check "the shards" "$(query orders "show vitess_shards" | grep -c '^orders/.*80')" 2
@@ -182,7 +148,8 @@ test_two_shards() {
   for shard in -80 80-; do "$txinbox" purge --db "$(url "orders:$shard")" --older-than 1s; done
   check "the rows after the purges" "$(query orders "select count(*) from txinbox_consumed_message where state = 'consumed'")" 0
   restart_script restart-orders orders vtgate tablet3 tablet4
-  storms orders --shards 2
+  database=orders transfers=(--shards 2)
+  storms
 }
 
 start_etcd
