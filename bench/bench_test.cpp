@@ -102,6 +102,9 @@ TEST_CASE("the other sections return their figures") {
   for (const char* times : {"microseconds", "duplicate_microseconds", "purge_microseconds"}) {
     CHECK(names_of(sizes[times], 1) == std::set<std::string>{"100", "2000"});
   }
+  CHECK(sizes["disk_bytes"]["2000"] > sizes["disk_bytes"]["100"]);
+  CHECK(sizes["cache_bytes"] > 0);
+  CHECK(sizes["peak_resident_kib"] > 0);
 
   const Json purge = measure_purge(
       folder.target,

@@ -71,8 +71,7 @@ Database::~Database() {
   }
 }
 
-Pool Database::pool(std::size_t connections, const std::string& url) const {
-  PoolOptions options{.connections = connections};
+Pool Database::pool(PoolOptions options, const std::string& url) const {
   if (target_.name == "sqlite3") {
     options.on_connect = [level = target_.durable ? "FULL" : "OFF"](soci::session& sql) {
       sql << std::string("PRAGMA synchronous = ") + level;
@@ -114,7 +113,7 @@ unsigned short Database::port() const {
 
 Pool Database::pool_through(unsigned short port, std::size_t connections) const {
   const auto [begin, end] = port_in(url_);
-  return pool(connections, url_.substr(0, begin) + std::to_string(port) + url_.substr(end));
+  return pool({.connections = connections}, url_.substr(0, begin) + std::to_string(port) + url_.substr(end));
 }
 
 std::vector<Message> messages(std::string_view prefix, int first, int count) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <initializer_list>
 #include <string>
@@ -34,7 +35,10 @@ class Database {
   const std::string& url() const noexcept { return url_; }
 
   /// Opens a pool with the durability of the target.
-  Pool pool(std::size_t connections) const { return pool(connections, url_); }
+  Pool pool(std::size_t connections) const { return pool({.connections = connections}, url_); }
+
+  /// Opens a pool for the statements that fill a large table, and count its rows.
+  Pool pool_for_filling() const { return pool({.connections = 1, .statement_timeout = std::chrono::hours(1)}, url_); }
 
   /// Opens a pool that connects through a proxy on the loopback interface.
   Pool pool_through(unsigned short port, std::size_t connections) const;
@@ -43,7 +47,7 @@ class Database {
   unsigned short port() const;
 
  private:
-  Pool pool(std::size_t connections, const std::string& url) const;
+  Pool pool(PoolOptions options, const std::string& url) const;
 
   Target target_;
   std::string server_url_;

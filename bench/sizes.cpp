@@ -1,3 +1,5 @@
+#include <sys/resource.h>
+
 #include <algorithm>
 #include <functional>
 #include <memory>
@@ -20,12 +22,44 @@ namespace {
 
 constexpr long long smallest_large_table = 100'000;
 
+double number(soci::session& sql, const std::string& query) {
+  double value = 0;
+  sql << query, soci::into(value);
+  return value;
+}
+
+/// The size of the inbox with its indexes, in bytes on the disk. For SQLite, of the whole file.
+double bytes_on_disk(soci::session& sql, const std::string& database) {
+  if (database == "sqlite3") return number(sql, "PRAGMA page_count") * number(sql, "PRAGMA page_size");
+  if (database == "postgresql") return number(sql, "SELECT pg_total_relation_size('txinbox_consumed_message')");
+  return number(sql, fmt::format("SELECT file_size FROM information_schema.{} "
+                                 "WHERE name = CONCAT(DATABASE(), '/txinbox_consumed_message')",
+                                 database == "mysql" ? "innodb_tablespaces" : "innodb_sys_tablespaces"));
+}
+
+/// The memory that the database keeps for pages of tables, in bytes. For SQLite, of one connection.
+double cache_bytes(soci::session& sql, const std::string& database) {
+  if (database == "sqlite3") {
+    const double pages_or_kib = number(sql, "PRAGMA cache_size");
+    return pages_or_kib < 0 ? pages_or_kib * -1024 : pages_or_kib * number(sql, "PRAGMA page_size");
+  }
+  if (database == "postgresql") return number(sql, "SELECT pg_size_bytes(current_setting('shared_buffers'))");
+  return number(sql, "SELECT @@innodb_buffer_pool_size");
+}
+
+/// The largest resident memory that this process has had, in KiB.
+double peak_resident_kib() {
+  rusage usage{};
+  ::getrusage(RUSAGE_SELF, &usage);
+  return static_cast<double>(usage.ru_maxrss);
+}
+
 /// A database with an inbox of one size.
 struct Sized {
   Sized(const Target& target, long long size) : rows(size), keys(size), database(target, "_" + std::to_string(size)) {
     const auto start = Clock::now();
     {
-      Pool filling = database.pool(1);
+      Pool filling = database.pool_for_filling();
       const auto connection = filling.acquire();
       fill(connection, "sizes", rows);
       Effects(connection).expect_claims("fill", rows);
@@ -33,6 +67,7 @@ struct Sized {
     fill_seconds = microseconds_since(start) / 1e6;
     pool = std::make_unique<Pool>(database.pool(2));
     checking = std::make_unique<Connection>(pool->acquire());
+    disk_bytes = bytes_on_disk(checking->session(), target.name);
     effects = std::make_unique<Effects>(*checking);
     if (is_small()) checking->session() << "CREATE TABLE bench_row AS SELECT * FROM txinbox_consumed_message";
     consumer = std::make_unique<TxConsumer>(*pool, "sizes");
@@ -101,6 +136,7 @@ struct Sized {
   SpreadKeys keys;
   Database database;
   double fill_seconds = 0;
+  double disk_bytes = 0;
   std::unique_ptr<Pool> pool;
   std::unique_ptr<Connection> checking;
   std::unique_ptr<Effects> effects;
@@ -124,8 +160,10 @@ Json measure_sizes(const Target& target, const SizeOptions& options) {
   Json duplicate_times = Json::object();
   Json purge_times = Json::object();
   Json fill_seconds = Json::object();
+  Json disk_bytes = Json::object();
   for (auto& each : tables) {
     fill_seconds[std::to_string(each->rows)] = each->fill_seconds;
+    disk_bytes[std::to_string(each->rows)] = each->disk_bytes;
     each->consume(options.messages);
     each->redeliver(options.messages);
   }
@@ -143,6 +181,9 @@ Json measure_sizes(const Target& target, const SizeOptions& options) {
   }
   return {{"messages_per_round", options.messages},
           {"fill_seconds", fill_seconds},
+          {"disk_bytes", disk_bytes},
+          {"cache_bytes", cache_bytes(tables.front()->checking->session(), target.name)},
+          {"peak_resident_kib", peak_resident_kib()},
           {"microseconds", times},
           {"duplicate_microseconds", duplicate_times},
           {"purge_microseconds", purge_times}};

@@ -72,6 +72,7 @@ def main():
         threads_plot=picture(drawn, "threads", "Messages a second by threads"),
         sizes=sections.sizes(run),
         sizes_plot=picture(drawn, "sizes", "Time of one message by the size of the table"),
+        sizes_memory=sections.sizes_memory(run),
         purge=sections.purge(run),
         purge_plot=picture(drawn, "purge", "Time of one message while a purge runs, by percentile"),
         page_views=sections.page_views(run),

@@ -1,5 +1,6 @@
 """The tables of the report, one for each section."""
 
+from math import log10
 from statistics import median
 
 from figures import DATABASES, DURABILITIES, SIZED, Ratios, digits, name_of, table
@@ -159,6 +160,31 @@ def sizes(run):
                     row += ["–", "–"]
             rows.append(row)
     return table(header, rows, left=2)
+
+
+def sizes_memory(run):
+    """What a table takes on the disk, and how much of it the server can keep in memory."""
+    rows = []
+    for m in run.find("sizes"):
+        result = m["result"]
+        if len(result["microseconds"]) < 2:
+            continue
+        counts = sorted(result["disk_bytes"], key=int)
+        largest = counts[-1]
+        disk, cache = result["disk_bytes"][largest], result["cache_bytes"]
+        tenfolds = log10(int(largest) / int(counts[0]))
+        rows.append([
+            DATABASES[m["database"]],
+            f"{int(largest):,}",
+            f"{disk / 2**30:.2f} GiB",
+            digits(disk / int(largest)),
+            f"{cache / 2**30:.2f} GiB",
+            f"{result['peak_resident_kib'] / 1024:.1f} MiB",
+            *(f"{100 * (Ratios(result[w][largest], result[w][counts[0]]).median ** (1 / tenfolds) - 1):+.1f} %"
+              for w in SIZED),
+        ])
+    return or_absent(rows, ["", "Rows", "On the disk", "Bytes a row", "Cache of the database", "The consuming process",
+                            *(f"{name}, for ten times the rows" for name in SIZED.values())])
 
 
 PURGES = {
