@@ -48,10 +48,12 @@ function(txinbox_add_component name)
     endif()
   endforeach()
   if(missing)
+    list(JOIN arg_PACKAGES " " packages)
     if(NOT wanted STREQUAL "AUTO")
       message(FATAL_ERROR "${option} is ${wanted}, but ${missing}. "
-                          "On Debian: apt-get install pkg-config ${arg_PACKAGES}")
+                          "On Debian: apt-get install pkg-config ${packages}")
     endif()
+    message(STATUS "txinbox component: ${name} is not built, because ${missing} (Debian: pkg-config ${packages})")
     return()
   endif()
   message(STATUS "txinbox component: ${name}")
@@ -64,8 +66,13 @@ function(txinbox_add_component name)
     ${target}
     PUBLIC "$<BUILD_INTERFACE:${CMAKE_CURRENT_SOURCE_DIR}/include>" "$<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>"
     PRIVATE "${CMAKE_CURRENT_SOURCE_DIR}/src" "${PROJECT_SOURCE_DIR}/components")
-  set_target_properties(${target} PROPERTIES CXX_EXTENSIONS OFF EXPORT_NAME ${name} VERSION ${PROJECT_VERSION}
-                                             SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
+  set_target_properties(
+    ${target}
+    PROPERTIES CXX_EXTENSIONS OFF
+               EXPORT_NAME ${name}
+               VERSION ${PROJECT_VERSION}
+               SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
+  txinbox_limit_exports(${target})
   set_property(GLOBAL APPEND PROPERTY TXINBOX_COMPONENTS ${name})
   set_property(GLOBAL PROPERTY TXINBOX_COMPONENT_FOLDER_${name} "${CMAKE_CURRENT_SOURCE_DIR}")
   if(TXINBOX_INSTALL)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Checks that each include of the sources goes down: from a module to a module in a lower layer. Checks also that only
-the modules backend and tables have statements that change rows.
+the modules backend and tables have statements that change rows, and that only public headers export what they declare.
 
 A module is a folder of src/, and the public headers that declare its contents. The layers, and what the folders outside
 of the library may include, stand in the tables of ARCHITECTURE.md.
@@ -113,9 +113,22 @@ def complaints():
                 elif ours not in allowed and ours.split("/")[0] not in allowed:
                     yield f"{path.relative_to(ROOT)}: {folder} must not include {ours}"
     yield from complaints_about_components()
+    yield from complaints_about_exports()
     for path in sources("src") + sources("include") + sources("tools") + sources("components") + sources("examples"):
         if "#include <CLI/" in path.read_text() and str(path.relative_to(ROOT)) not in CLI11:
             yield f"{path.relative_to(ROOT)}: only {', '.join(CLI11)} may include CLI11"
+
+
+def complaints_about_exports():
+    """A shared library exports what stands between TXINBOX_API_BEGIN and TXINBOX_API_END."""
+    public = sources("include") + [p for p in sources("components") if "include" in p.parts]
+    private = [p for p in sources("src") + sources("components") if p not in public]
+    for path in public:
+        if "TXINBOX_NAMESPACE_BEGIN\n" in path.read_text():
+            yield f"{path.relative_to(ROOT)}: a public header opens its namespace with TXINBOX_API_BEGIN"
+    for path in private:
+        if "TXINBOX_API_BEGIN\n" in path.read_text() and path.name != "private_api.hpp":
+            yield f"{path.relative_to(ROOT)}: only a public header has TXINBOX_API_BEGIN"
 
 
 def complaints_about_components():

@@ -17,7 +17,7 @@ class session;
 }
 
 namespace txinbox {
-TXINBOX_NAMESPACE_BEGIN
+TXINBOX_API_BEGIN
 
 class NativeHandle;
 
@@ -86,5 +86,5 @@ class ConnectionRef {
   std::shared_ptr<const backend::NativeConnection> connection_;
 };
 
-TXINBOX_NAMESPACE_END
+TXINBOX_API_END
 }  // namespace txinbox

@@ -15,7 +15,7 @@
 #include <txinbox/version.hpp>
 
 namespace txinbox {
-TXINBOX_NAMESPACE_BEGIN
+TXINBOX_API_BEGIN
 
 /// Options of a consumer's cache of recent keys. The cache holds keys that this consumer saw committed. It answers
 /// their duplicates with `already_consumed` without asking the database. This helps when a broker redelivers many
@@ -134,5 +134,5 @@ struct ConsumerOptions {
   std::size_t max_conflicts = 8;
 };
 
-TXINBOX_NAMESPACE_END
+TXINBOX_API_END
 }  // namespace txinbox

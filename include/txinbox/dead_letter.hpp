@@ -10,7 +10,7 @@
 #include <txinbox/version.hpp>
 
 namespace txinbox {
-TXINBOX_NAMESPACE_BEGIN
+TXINBOX_API_BEGIN
 
 /// The headers that a source adds to a dead letter, and that `redrive` adds to a message that it publishes again. The
 /// dead-letter queue of RocketMQ takes no headers.
@@ -51,5 +51,5 @@ inline bool is_replaced_by_redrive(std::string_view name) noexcept {
          dead_letter_header::is_about_failure(name);
 }
 
-TXINBOX_NAMESPACE_END
+TXINBOX_API_END
 }  // namespace txinbox

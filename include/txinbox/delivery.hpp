@@ -15,7 +15,7 @@
 #include <txinbox/version.hpp>
 
 namespace txinbox {
-TXINBOX_NAMESPACE_BEGIN
+TXINBOX_API_BEGIN
 
 namespace detail {
 class ConnectionLocals;
@@ -126,5 +126,5 @@ class Delivery {
   std::unique_ptr<detail::ConnectionLocals> own_locals_;  ///< Used if no consumer created this delivery.
 };
 
-TXINBOX_NAMESPACE_END
+TXINBOX_API_END
 }  // namespace txinbox

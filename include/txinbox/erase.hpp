@@ -14,7 +14,7 @@
 #include <txinbox/version.hpp>
 
 namespace txinbox {
-TXINBOX_NAMESPACE_BEGIN
+TXINBOX_API_BEGIN
 
 /// What `erase` has done with a message.
 enum class EraseOutcome {
@@ -74,5 +74,5 @@ std::vector<EraseOutcome> erase(ConnectionRef connection, std::string_view consu
                                 std::span<const std::string> business_keys, const OperatorAction& by,
                                 const EraseOptions& options = {});
 
-TXINBOX_NAMESPACE_END
+TXINBOX_API_END
 }  // namespace txinbox

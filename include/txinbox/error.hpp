@@ -13,7 +13,7 @@
 #include <txinbox/version.hpp>
 
 namespace txinbox {
-TXINBOX_NAMESPACE_BEGIN
+TXINBOX_API_BEGIN
 
 /// Why txinbox refused or gave up. The name says what the caller must fix. Later versions may add codes.
 enum class ErrorCode {
@@ -155,5 +155,5 @@ class LeaseStoreError : public std::runtime_error {
   std::string code_;
 };
 
-TXINBOX_NAMESPACE_END
+TXINBOX_API_END
 }  // namespace txinbox

@@ -16,7 +16,7 @@
 #include <txinbox/version.hpp>
 
 namespace txinbox {
-TXINBOX_NAMESPACE_BEGIN
+TXINBOX_API_BEGIN
 
 /// The present state of a message that failed.
 enum class FailedState {
@@ -136,5 +136,5 @@ std::size_t retry_failed(ConnectionRef connection, const FailedFilter& filter,
 std::size_t discard_failed(ConnectionRef connection, const FailedFilter& filter,
                            const std::optional<OperatorAction>& by = {});
 
-TXINBOX_NAMESPACE_END
+TXINBOX_API_END
 }  // namespace txinbox

@@ -9,7 +9,7 @@
 #include <txinbox/version.hpp>
 
 namespace txinbox {
-TXINBOX_NAMESPACE_BEGIN
+TXINBOX_API_BEGIN
 
 /// How serious a finding is.
 enum class Severity {
@@ -29,5 +29,5 @@ struct Finding {
   std::string remedy;   ///< The action to take.
 };
 
-TXINBOX_NAMESPACE_END
+TXINBOX_API_END
 }  // namespace txinbox

@@ -22,7 +22,7 @@ class session;
 }
 
 namespace txinbox {
-TXINBOX_NAMESPACE_BEGIN
+TXINBOX_API_BEGIN
 
 class Lease;
 
@@ -257,5 +257,5 @@ class BatchHandlers {
 /// It reports a failure by an exception, as `Handler` does.
 using LeaseHandler = detail::BasicHandler<Lease>;
 
-TXINBOX_NAMESPACE_END
+TXINBOX_API_END
 }  // namespace txinbox

@@ -16,7 +16,7 @@
 #include <txinbox/version.hpp>
 
 namespace txinbox {
-TXINBOX_NAMESPACE_BEGIN
+TXINBOX_API_BEGIN
 
 /// @cond
 namespace detail {
@@ -145,5 +145,5 @@ auto prefixed(std::string prefix, KeyOf key_of) {
   };
 }
 
-TXINBOX_NAMESPACE_END
+TXINBOX_API_END
 }  // namespace txinbox

@@ -13,7 +13,7 @@
 #include <txinbox/version.hpp>
 
 namespace txinbox {
-TXINBOX_NAMESPACE_BEGIN
+TXINBOX_API_BEGIN
 
 /// A header of a delivery. Some brokers call it a property. A name may come more than once.
 struct IncomingHeader {
@@ -56,5 +56,5 @@ struct Incoming {
   std::optional<std::string_view> header(std::string_view name) const noexcept;
 };
 
-TXINBOX_NAMESPACE_END
+TXINBOX_API_END
 }  // namespace txinbox

@@ -16,7 +16,7 @@
 #include <txinbox/version.hpp>
 
 namespace txinbox {
-TXINBOX_NAMESPACE_BEGIN
+TXINBOX_API_BEGIN
 
 /// Examines the database, the session and the tables, and lists what an operator should know, errors first.
 ///
@@ -245,5 +245,5 @@ struct ConflictFilter {
 /// @errors `Error` invalid_key, invalid_argument for `after`, schema_missing; a database error as it was.
 std::vector<ConflictingContent> list_conflicts(ConnectionRef connection, const ConflictFilter& filter = {});
 
-TXINBOX_NAMESPACE_END
+TXINBOX_API_END
 }  // namespace txinbox

@@ -15,7 +15,7 @@
 #include <txinbox/version.hpp>
 
 namespace txinbox {
-TXINBOX_NAMESPACE_BEGIN
+TXINBOX_API_BEGIN
 
 namespace detail {
 class JsonFields;
@@ -69,5 +69,5 @@ class JsonContent {
   std::shared_ptr<const detail::JsonFields> fields_;  // never changes: copies share it
 };
 
-TXINBOX_NAMESPACE_END
+TXINBOX_API_END
 }  // namespace txinbox

@@ -11,7 +11,7 @@
 #include <txinbox/version.hpp>
 
 namespace txinbox {
-TXINBOX_NAMESPACE_BEGIN
+TXINBOX_API_BEGIN
 
 namespace detail {
 struct JsonValue;
@@ -47,5 +47,5 @@ class JsonDocument {
   std::shared_ptr<const detail::JsonValue> root_;  // never changes: copies share it
 };
 
-TXINBOX_NAMESPACE_END
+TXINBOX_API_END
 }  // namespace txinbox

@@ -13,7 +13,7 @@
 #include <txinbox/version.hpp>
 
 namespace txinbox {
-TXINBOX_NAMESPACE_BEGIN
+TXINBOX_API_BEGIN
 
 namespace detail {
 class KeyTemplate;
@@ -65,5 +65,5 @@ class JsonTemplate {
   std::shared_ptr<const detail::KeyTemplate> template_;  // never changes: copies share it
 };
 
-TXINBOX_NAMESPACE_END
+TXINBOX_API_END
 }  // namespace txinbox

@@ -13,7 +13,7 @@
 #include <txinbox/version.hpp>
 
 namespace txinbox {
-TXINBOX_NAMESPACE_BEGIN
+TXINBOX_API_BEGIN
 
 /// The values that are the same in all steps of one `consume` call. The views are valid during the step.
 struct LeaseRequest {
@@ -97,5 +97,5 @@ class LeaseStore {
   LeaseStore() = default;
 };
 
-TXINBOX_NAMESPACE_END
+TXINBOX_API_END
 }  // namespace txinbox

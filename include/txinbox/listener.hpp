@@ -21,7 +21,7 @@
 #include <txinbox/version.hpp>
 
 namespace txinbox {
-TXINBOX_NAMESPACE_BEGIN
+TXINBOX_API_BEGIN
 
 struct OutgoingMessage;
 struct PublishResult;
@@ -268,5 +268,5 @@ requires(std::invocable<F&, const Event&> || std::invocable<F&, const RunEvent&>
   return std::make_shared<detail::FunctionListener<F>>(std::move(function));
 }
 
-TXINBOX_NAMESPACE_END
+TXINBOX_API_END
 }  // namespace txinbox

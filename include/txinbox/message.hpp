@@ -12,7 +12,7 @@
 #include <txinbox/version.hpp>
 
 namespace txinbox {
-TXINBOX_NAMESPACE_BEGIN
+TXINBOX_API_BEGIN
 
 struct Incoming;
 
@@ -76,5 +76,5 @@ inline std::string content_of(std::initializer_list<std::string_view> fields) {
   return content_of(std::span(fields.begin(), fields.size()));
 }
 
-TXINBOX_NAMESPACE_END
+TXINBOX_API_END
 }  // namespace txinbox

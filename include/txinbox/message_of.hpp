@@ -12,7 +12,7 @@
 #include <txinbox/version.hpp>
 
 namespace txinbox {
-TXINBOX_NAMESPACE_BEGIN
+TXINBOX_API_BEGIN
 
 /// Makes the inbox's message from a delivery. `run` calls it once for each delivery, on the thread that polls, and
 /// makes `Message::message_id` a `traceable_id`.
@@ -76,5 +76,5 @@ std::string traceable_id(std::string id);
 /// The same function, but it puts a text before each business key.
 MessageOf prefixed_message(std::string prefix, MessageOf message_of);
 
-TXINBOX_NAMESPACE_END
+TXINBOX_API_END
 }  // namespace txinbox

@@ -14,7 +14,7 @@
 #include <txinbox/version.hpp>
 
 namespace txinbox {
-TXINBOX_NAMESPACE_BEGIN
+TXINBOX_API_BEGIN
 
 struct OutboxStatus;
 
@@ -82,5 +82,5 @@ class Metrics : public Listener {
   std::unique_ptr<Impl> impl_;
 };
 
-TXINBOX_NAMESPACE_END
+TXINBOX_API_END
 }  // namespace txinbox

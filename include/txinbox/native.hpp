@@ -15,7 +15,7 @@ struct st_mysql;
 struct sqlite3;
 
 namespace txinbox {
-TXINBOX_NAMESPACE_BEGIN
+TXINBOX_API_BEGIN
 
 /// @cond
 namespace detail {
@@ -94,5 +94,5 @@ class NativeHandle {
 /// @threads only the session's thread.
 NativeHandle native_handle(soci::session& session);
 
-TXINBOX_NAMESPACE_END
+TXINBOX_API_END
 }  // namespace txinbox

@@ -16,7 +16,7 @@
 #include <txinbox/version.hpp>
 
 namespace txinbox {
-TXINBOX_NAMESPACE_BEGIN
+TXINBOX_API_BEGIN
 
 /// A consumer that is paused.
 struct ConsumerPause {
@@ -102,5 +102,5 @@ struct AuditFilter {
 ///           database error as it was.
 std::vector<AuditRecord> list_audit(ConnectionRef connection, const AuditFilter& filter = {});
 
-TXINBOX_NAMESPACE_END
+TXINBOX_API_END
 }  // namespace txinbox

@@ -8,7 +8,7 @@
 #include <txinbox/version.hpp>
 
 namespace txinbox {
-TXINBOX_NAMESPACE_BEGIN
+TXINBOX_API_BEGIN
 
 /// Who makes a change, and why. `txinbox_audit` keeps both.
 struct OperatorAction {
@@ -16,5 +16,5 @@ struct OperatorAction {
   std::string reason = {};  ///< At most 1000 bytes of UTF-8. It can be empty, except where a function says otherwise.
 };
 
-TXINBOX_NAMESPACE_END
+TXINBOX_API_END
 }  // namespace txinbox

@@ -12,7 +12,7 @@
 #include <txinbox/version.hpp>
 
 namespace txinbox {
-TXINBOX_NAMESPACE_BEGIN
+TXINBOX_API_BEGIN
 
 /// A message that a service publishes.
 ///
@@ -74,5 +74,5 @@ class Outbox {
   static std::vector<std::string> add(ConnectionRef connection, std::span<const OutgoingMessage> messages);
 };
 
-TXINBOX_NAMESPACE_END
+TXINBOX_API_END
 }  // namespace txinbox

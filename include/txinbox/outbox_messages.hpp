@@ -16,7 +16,7 @@
 #include <txinbox/version.hpp>
 
 namespace txinbox {
-TXINBOX_NAMESPACE_BEGIN
+TXINBOX_API_BEGIN
 
 /// The state of a message in the outbox.
 enum class OutboxState {
@@ -117,5 +117,5 @@ std::size_t retry_outbox(ConnectionRef connection, const OutboxFilter& filter,
 std::size_t discard_outbox(ConnectionRef connection, const OutboxFilter& filter,
                            const std::optional<OperatorAction>& by = {});
 
-TXINBOX_NAMESPACE_END
+TXINBOX_API_END
 }  // namespace txinbox

@@ -18,7 +18,7 @@
 #include <txinbox/version.hpp>
 
 namespace txinbox {
-TXINBOX_NAMESPACE_BEGIN
+TXINBOX_API_BEGIN
 
 class Pool;
 
@@ -151,5 +151,5 @@ class OutboxRelay {
   std::unique_ptr<Impl> impl_;
 };
 
-TXINBOX_NAMESPACE_END
+TXINBOX_API_END
 }  // namespace txinbox

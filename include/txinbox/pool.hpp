@@ -15,7 +15,7 @@ class session;
 }
 
 namespace txinbox {
-TXINBOX_NAMESPACE_BEGIN
+TXINBOX_API_BEGIN
 
 namespace detail {
 class PoolState;
@@ -144,5 +144,5 @@ class Pool {
 /// No text of txinbox holds the password, or a value of the URL's parameters.
 Pool open_pool(const std::string& url, PoolOptions options = {});
 
-TXINBOX_NAMESPACE_END
+TXINBOX_API_END
 }  // namespace txinbox

@@ -14,7 +14,7 @@ class session;
 }
 
 namespace txinbox {
-TXINBOX_NAMESPACE_BEGIN
+TXINBOX_API_BEGIN
 
 /// How a pool connects, and how long its sessions may wait.
 ///
@@ -65,5 +65,5 @@ struct PoolOptions {
   std::function<void(soci::session&)> on_connect = {};
 };
 
-TXINBOX_NAMESPACE_END
+TXINBOX_API_END
 }  // namespace txinbox

@@ -24,7 +24,7 @@
 #include <txinbox/version.hpp>
 
 namespace txinbox {
-TXINBOX_NAMESPACE_BEGIN
+TXINBOX_API_BEGIN
 
 class Pool;
 
@@ -195,5 +195,5 @@ struct StoredRedriveSummary {
 StoredRedriveSummary redrive_stored(ConnectionRef connection, const std::string& topic,
                                     const StoredRedriveOptions& options = {});
 
-TXINBOX_NAMESPACE_END
+TXINBOX_API_END
 }  // namespace txinbox

@@ -12,7 +12,7 @@
 #include <txinbox/version.hpp>
 
 namespace txinbox {
-TXINBOX_NAMESPACE_BEGIN
+TXINBOX_API_BEGIN
 
 /// The answer to a claim of a `Transaction` or of a `LeaseStore`: whether the caller got the key, and if not, why not.
 enum class Claim {
@@ -122,5 +122,5 @@ std::string error_class(const std::exception_ptr&);
 /// @param with_server_text also the server's own text. That text can hold values of the message.
 std::string describe_error(const std::exception_ptr& error, bool with_server_text = false);
 
-TXINBOX_NAMESPACE_END
+TXINBOX_API_END
 }  // namespace txinbox

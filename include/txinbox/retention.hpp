@@ -18,7 +18,7 @@
 #include <txinbox/version.hpp>
 
 namespace txinbox {
-TXINBOX_NAMESPACE_BEGIN
+TXINBOX_API_BEGIN
 
 /// Removes the row of one key, in any state. The next delivery runs the handler again. It is for an operator who knows
 /// that the effect is missing, or that it must be repeated.
@@ -173,5 +173,5 @@ class Purger {
   std::unique_ptr<Impl> impl_;
 };
 
-TXINBOX_NAMESPACE_END
+TXINBOX_API_END
 }  // namespace txinbox

@@ -8,7 +8,7 @@
 #include <txinbox/version.hpp>
 
 namespace txinbox {
-TXINBOX_NAMESPACE_BEGIN
+TXINBOX_API_BEGIN
 
 /// How `consume` runs a transaction again after a transient error: exponential backoff with full jitter. Each wait is a
 /// random time between zero and a bound, and the bound doubles each time. Without random waits, competing consumers
@@ -28,5 +28,5 @@ struct RetryPolicy {
   std::chrono::milliseconds max_elapsed{30'000};
 };
 
-TXINBOX_NAMESPACE_END
+TXINBOX_API_END
 }  // namespace txinbox

@@ -19,7 +19,7 @@
 #include <txinbox/version.hpp>
 
 namespace txinbox {
-TXINBOX_NAMESPACE_BEGIN
+TXINBOX_API_BEGIN
 
 class LeaseConsumer;
 class TxConsumer;
@@ -195,5 +195,5 @@ RunSummary run(Source& source, TxConsumer& consumer, const MessageOf& message_of
 RunSummary run(Source& source, LeaseConsumer& consumer, const MessageOf& message_of, const LeaseHandler& handler,
                const RunOptions& options = {});
 
-TXINBOX_NAMESPACE_END
+TXINBOX_API_END
 }  // namespace txinbox

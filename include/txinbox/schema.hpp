@@ -11,7 +11,7 @@
 #include <txinbox/version.hpp>
 
 namespace txinbox {
-TXINBOX_NAMESPACE_BEGIN
+TXINBOX_API_BEGIN
 
 /// One migration of the schema: the file `migrations/<database>/V<version>__<name>.sql`.
 struct Migration {
@@ -73,5 +73,5 @@ std::vector<MigrationState> migration_states(ConnectionRef connection);
 /// - A database error as it was.
 void verify(ConnectionRef connection);
 
-TXINBOX_NAMESPACE_END
+TXINBOX_API_END
 }  // namespace txinbox

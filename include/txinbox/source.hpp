@@ -19,7 +19,7 @@
 #include <txinbox/version.hpp>
 
 namespace txinbox {
-TXINBOX_NAMESPACE_BEGIN
+TXINBOX_API_BEGIN
 
 /// A message that goes to the dead-letter queue.
 struct DeadLetter {
@@ -171,5 +171,5 @@ class Source {
   std::function<void(const SourceEvent&)> observer_;
 };
 
-TXINBOX_NAMESPACE_END
+TXINBOX_API_END
 }  // namespace txinbox

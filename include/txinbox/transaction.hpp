@@ -12,7 +12,7 @@
 #include <txinbox/version.hpp>
 
 namespace txinbox {
-TXINBOX_NAMESPACE_BEGIN
+TXINBOX_API_BEGIN
 
 /// A guarded transaction on the caller's own session. The caller makes the claim, runs SQL, and commits. `TxConsumer`
 /// uses the same parts.
@@ -73,5 +73,5 @@ class Transaction {
   std::unique_ptr<Impl> impl_;
 };
 
-TXINBOX_NAMESPACE_END
+TXINBOX_API_END
 }  // namespace txinbox

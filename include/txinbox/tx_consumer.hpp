@@ -18,7 +18,7 @@
 #include <txinbox/version.hpp>
 
 namespace txinbox {
-TXINBOX_NAMESPACE_BEGIN
+TXINBOX_API_BEGIN
 namespace detail {
 struct TxConsumerAccess;
 }  // namespace detail
@@ -149,5 +149,5 @@ class TxConsumer {
   std::unique_ptr<Impl> impl_;
 };
 
-TXINBOX_NAMESPACE_END
+TXINBOX_API_END
 }  // namespace txinbox

@@ -3,12 +3,11 @@
 #include <string>
 #include <string_view>
 
-#include <txinbox/version.hpp>
-
+#include "base/private_api.hpp"
 #include "base/url.hpp"
 
 namespace txinbox {
-TXINBOX_NAMESPACE_BEGIN
+TXINBOX_PRIVATE_API_BEGIN
 namespace backend {
 
 /// Adds name='value' to a connection string. SOCI's MySQL backend and libpq use the same syntax: a backslash comes
@@ -28,5 +27,5 @@ inline void append_parameter(std::string& string, std::string_view name, std::st
 std::string without_values(std::string text, const detail::UrlParameters& parameters);
 
 }  // namespace backend
-TXINBOX_NAMESPACE_END
+TXINBOX_PRIVATE_API_END
 }  // namespace txinbox

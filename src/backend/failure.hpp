@@ -6,13 +6,13 @@
 
 #include <txinbox/error.hpp>
 #include <txinbox/result.hpp>
-#include <txinbox/version.hpp>
 
 #include "backend/database_error.hpp"
 #include "backend/error_class.hpp"
+#include "base/private_api.hpp"
 
 namespace txinbox {
-TXINBOX_NAMESPACE_BEGIN
+TXINBOX_PRIVATE_API_BEGIN
 namespace detail {
 
 /// An exception with its meaning. The constructor finds the meaning once. Only types and codes decide it, never texts.
@@ -73,5 +73,5 @@ class Failure {
 };
 
 }  // namespace detail
-TXINBOX_NAMESPACE_END
+TXINBOX_PRIVATE_API_END
 }  // namespace txinbox

@@ -6,12 +6,12 @@
 #include <vector>
 
 #include <txinbox/connection_ref.hpp>
-#include <txinbox/version.hpp>
 
 #include "backend/native_connection.hpp"
+#include "base/private_api.hpp"
 
 namespace txinbox {
-TXINBOX_NAMESPACE_BEGIN
+TXINBOX_PRIVATE_API_BEGIN
 namespace backend {
 
 /// One row. Each field is text, or none for NULL.
@@ -37,5 +37,5 @@ long long number_in(std::string_view text, long long otherwise = 0);
 std::optional<DatabaseTime> time_in(const std::optional<std::string>& field);
 
 }  // namespace backend
-TXINBOX_NAMESPACE_END
+TXINBOX_PRIVATE_API_END
 }  // namespace txinbox

@@ -6,9 +6,8 @@
 #include <string>
 #include <string_view>
 
-#include <txinbox/version.hpp>
-
 #include "backend/database.hpp"
+#include "base/private_api.hpp"
 
 // The only list of the databases. An entry has the name and the schemes of the URLs, the preferred scheme first. The
 // schemes are here and not in the database's folder, so that a URL of a database that is not linked causes a clear
@@ -19,7 +18,7 @@
   X(postgresql, "postgresql", "postgres")
 
 namespace txinbox {
-TXINBOX_NAMESPACE_BEGIN
+TXINBOX_PRIVATE_API_BEGIN
 namespace backend {
 
 /// Errors: `Error` unsupported_database.
@@ -41,5 +40,5 @@ const Database* find_by_scheme(std::string_view scheme) noexcept;
 bool is_url_scheme(std::string_view scheme) noexcept;
 
 }  // namespace backend
-TXINBOX_NAMESPACE_END
+TXINBOX_PRIVATE_API_END
 }  // namespace txinbox

@@ -6,10 +6,10 @@
 #include <string>
 #include <string_view>
 
-#include <txinbox/version.hpp>
+#include "base/private_api.hpp"
 
 namespace txinbox {
-TXINBOX_NAMESPACE_BEGIN
+TXINBOX_PRIVATE_API_BEGIN
 namespace detail {
 
 /// Returns the text with spaces instead of line ends, and with no spaces around it. An error text of a database can
@@ -23,5 +23,5 @@ std::size_t character_length(std::string_view text) noexcept;
 std::size_t find_invalid_utf8(std::string_view text) noexcept;
 
 }  // namespace detail
-TXINBOX_NAMESPACE_END
+TXINBOX_PRIVATE_API_END
 }  // namespace txinbox

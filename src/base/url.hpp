@@ -5,10 +5,10 @@
 #include <utility>
 #include <vector>
 
-#include <txinbox/version.hpp>
+#include "base/private_api.hpp"
 
 namespace txinbox {
-TXINBOX_NAMESPACE_BEGIN
+TXINBOX_PRIVATE_API_BEGIN
 namespace detail {
 
 using UrlParameters = std::vector<std::pair<std::string, std::string>>;  ///< Name and value.
@@ -39,5 +39,5 @@ std::string url_scheme(std::string_view text);
 Url parse_url(std::string_view text, UrlKind kind = UrlKind::server);
 
 }  // namespace detail
-TXINBOX_NAMESPACE_END
+TXINBOX_PRIVATE_API_END
 }  // namespace txinbox

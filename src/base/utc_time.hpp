@@ -5,10 +5,11 @@
 #include <string_view>
 
 #include <txinbox/connection_ref.hpp>
-#include <txinbox/version.hpp>
+
+#include "base/private_api.hpp"
 
 namespace txinbox {
-TXINBOX_NAMESPACE_BEGIN
+TXINBOX_PRIVATE_API_BEGIN
 namespace detail {
 
 /// Reads a time in UTC such as "2026-01-31 23:59:59.123456". The fraction may be shorter or absent. Returns none for
@@ -19,5 +20,5 @@ std::optional<DatabaseTime> parse_utc(std::string_view text);
 std::string utc_text(DatabaseTime);
 
 }  // namespace detail
-TXINBOX_NAMESPACE_END
+TXINBOX_PRIVATE_API_END
 }  // namespace txinbox

@@ -12,11 +12,12 @@
 #include <txinbox/pool.hpp>
 
 #include "backend/database.hpp"
+#include "base/private_api.hpp"
 #include "base/process.hpp"
 #include "pool/connection_locals.hpp"
 
 namespace txinbox {
-TXINBOX_NAMESPACE_BEGIN
+TXINBOX_PRIVATE_API_BEGIN
 namespace detail {
 
 /// Opens the connections of a pool.
@@ -115,5 +116,5 @@ struct PoolAccess {
 };
 
 }  // namespace detail
-TXINBOX_NAMESPACE_END
+TXINBOX_PRIVATE_API_END
 }  // namespace txinbox

@@ -3,12 +3,12 @@
 #include <string>
 
 #include <txinbox/source.hpp>
-#include <txinbox/version.hpp>
 
+#include "base/private_api.hpp"
 #include "message/json/key_template.hpp"
 
 namespace txinbox {
-TXINBOX_NAMESPACE_BEGIN
+TXINBOX_PRIVATE_API_BEGIN
 namespace detail {
 
 /// The record key or the header that the part names.
@@ -18,5 +18,5 @@ namespace detail {
 std::string delivery_value(const Incoming& incoming, const KeyPart& part);
 
 }  // namespace detail
-TXINBOX_NAMESPACE_END
+TXINBOX_PRIVATE_API_END
 }  // namespace txinbox

@@ -3,13 +3,12 @@
 #include <optional>
 #include <string_view>
 
-#include <txinbox/version.hpp>
-
 #include "backend/database.hpp"
 #include "backend/soci_database.hpp"
+#include "base/private_api.hpp"
 
 namespace txinbox {
-TXINBOX_NAMESPACE_BEGIN
+TXINBOX_PRIVATE_API_BEGIN
 namespace backend {
 
 /// The database of a SOCI session.
@@ -26,5 +25,5 @@ ConnectionPtr connection_of(soci::session&);
 const SociDatabase& soci_database_named(std::string_view name);
 
 }  // namespace backend
-TXINBOX_NAMESPACE_END
+TXINBOX_PRIVATE_API_END
 }  // namespace txinbox

@@ -23,7 +23,7 @@
 #include <txinbox/version.hpp>
 
 namespace txinbox {
-TXINBOX_NAMESPACE_BEGIN
+TXINBOX_API_BEGIN
 
 /// @cond
 namespace detail {
@@ -155,5 +155,5 @@ long long execute(soci::session& sql, Delivery& delivery, std::string_view state
   return kept.template run<detail::ParameterType<Parameters>...>(statement, parameters...);
 }
 
-TXINBOX_NAMESPACE_END
+TXINBOX_API_END
 }  // namespace txinbox

@@ -7,12 +7,11 @@
 #include <string_view>
 #include <vector>
 
-#include <txinbox/version.hpp>
-
 #include "backend/query.hpp"
+#include "base/private_api.hpp"
 
 namespace txinbox {
-TXINBOX_NAMESPACE_BEGIN
+TXINBOX_PRIVATE_API_BEGIN
 namespace backend {
 
 /// The content of a server's version string. The server sends the string when a client connects.
@@ -119,5 +118,5 @@ Flavour flavour_of(const ServerVersion&);
 std::vector<std::string_view> variables_to_ask_for();
 
 }  // namespace backend
-TXINBOX_NAMESPACE_END
+TXINBOX_PRIVATE_API_END
 }  // namespace txinbox

@@ -10,13 +10,12 @@
 #include <string_view>
 #include <vector>
 
-#include <txinbox/version.hpp>
-
 #include "backend/database_error.hpp"
 #include "backend/native_connection.hpp"
+#include "base/private_api.hpp"
 
 namespace txinbox {
-TXINBOX_NAMESPACE_BEGIN
+TXINBOX_PRIVATE_API_BEGIN
 namespace backend {
 
 /// Returns null if the connection is closed.
@@ -86,5 +85,5 @@ std::string compound(const std::string& statements);
 std::string quoted(std::string_view text);
 
 }  // namespace backend
-TXINBOX_NAMESPACE_END
+TXINBOX_PRIVATE_API_END
 }  // namespace txinbox

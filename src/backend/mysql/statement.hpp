@@ -8,9 +8,10 @@
 #include <vector>
 
 #include "backend/mysql/native.hpp"
+#include "base/private_api.hpp"
 
 namespace txinbox {
-TXINBOX_NAMESPACE_BEGIN
+TXINBOX_PRIVATE_API_BEGIN
 namespace backend {
 
 /// A statement that the server keeps prepared. A compound statement is also possible: the server then does not parse it
@@ -71,5 +72,5 @@ class MysqlStatement {
 };
 
 }  // namespace backend
-TXINBOX_NAMESPACE_END
+TXINBOX_PRIVATE_API_END
 }  // namespace txinbox

@@ -8,14 +8,13 @@
 #include <string_view>
 #include <vector>
 
-#include <txinbox/version.hpp>
-
 #include "backend/native_connection.hpp"
 #include "backend/postgresql/reply.hpp"
 #include "backend/query.hpp"
+#include "base/private_api.hpp"
 
 namespace txinbox {
-TXINBOX_NAMESPACE_BEGIN
+TXINBOX_PRIVATE_API_BEGIN
 namespace backend {
 
 /// Returns null if the connection is closed.
@@ -53,5 +52,5 @@ inline std::string field(const PostgresqlResult& result, int row, int column) {
 }
 
 }  // namespace backend
-TXINBOX_NAMESPACE_END
+TXINBOX_PRIVATE_API_END
 }  // namespace txinbox

@@ -7,9 +7,10 @@
 #include <vector>
 
 #include "backend/postgresql/native.hpp"
+#include "base/private_api.hpp"
 
 namespace txinbox {
-TXINBOX_NAMESPACE_BEGIN
+TXINBOX_PRIVATE_API_BEGIN
 namespace backend {
 
 /// A parameter in binary format: text and bytea without change, a uuid as its 16 bytes. A null pointer is NULL.
@@ -84,5 +85,5 @@ bool is_outdated(const PostgresqlResult& result);
 bool changed_one(const PostgresqlResult& result);
 
 }  // namespace backend
-TXINBOX_NAMESPACE_END
+TXINBOX_PRIVATE_API_END
 }  // namespace txinbox

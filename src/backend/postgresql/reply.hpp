@@ -5,10 +5,10 @@
 #include <chrono>
 #include <memory>
 
-#include <txinbox/version.hpp>
+#include "base/private_api.hpp"
 
 namespace txinbox {
-TXINBOX_NAMESPACE_BEGIN
+TXINBOX_PRIVATE_API_BEGIN
 namespace backend {
 
 struct ClearResult {
@@ -37,5 +37,5 @@ void end_open_commands(PGconn*) noexcept;
 std::chrono::milliseconds fatal_silence(PGconn*) noexcept;
 
 }  // namespace backend
-TXINBOX_NAMESPACE_END
+TXINBOX_PRIVATE_API_END
 }  // namespace txinbox

@@ -3,10 +3,10 @@
 #include <optional>
 #include <string_view>
 
-#include <txinbox/version.hpp>
+#include "base/private_api.hpp"
 
 namespace txinbox {
-TXINBOX_NAMESPACE_BEGIN
+TXINBOX_PRIVATE_API_BEGIN
 namespace backend {
 
 /// Returns the number as a double, if the shortest form of the double is that number. This is so for 0.1, and not for
@@ -16,5 +16,5 @@ namespace backend {
 std::optional<double> sqlite3_real(std::string_view number);
 
 }  // namespace backend
-TXINBOX_NAMESPACE_END
+TXINBOX_PRIVATE_API_END
 }  // namespace txinbox

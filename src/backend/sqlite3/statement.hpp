@@ -6,9 +6,10 @@
 
 #include "backend/query.hpp"
 #include "backend/sqlite3/native.hpp"
+#include "base/private_api.hpp"
 
 namespace txinbox {
-TXINBOX_NAMESPACE_BEGIN
+TXINBOX_PRIVATE_API_BEGIN
 namespace backend {
 
 /// Throws SQLite's last error on this connection as a `DatabaseError`.
@@ -83,5 +84,5 @@ class Sqlite3Reset {
 };
 
 }  // namespace backend
-TXINBOX_NAMESPACE_END
+TXINBOX_PRIVATE_API_END
 }  // namespace txinbox

@@ -4,10 +4,11 @@
 #include <string_view>
 #include <vector>
 
+#include "base/private_api.hpp"
 #include "message/json/json_value.hpp"
 
 namespace txinbox {
-TXINBOX_NAMESPACE_BEGIN
+TXINBOX_PRIVATE_API_BEGIN
 namespace detail {
 
 /// A JSON Pointer (RFC 6901).
@@ -48,5 +49,5 @@ class JsonFields {
 };
 
 }  // namespace detail
-TXINBOX_NAMESPACE_END
+TXINBOX_PRIVATE_API_END
 }  // namespace txinbox

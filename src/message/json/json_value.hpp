@@ -6,10 +6,11 @@
 #include <vector>
 
 #include <txinbox/error.hpp>
-#include <txinbox/version.hpp>
+
+#include "base/private_api.hpp"
 
 namespace txinbox {
-TXINBOX_NAMESPACE_BEGIN
+TXINBOX_PRIVATE_API_BEGIN
 namespace detail {
 
 /// An error in the JSON of one message. The message fails at each delivery. The text contains none of its values.
@@ -54,5 +55,5 @@ std::string to_json_text(const JsonValue& value);
 void append_json_string(std::string& out, std::string_view text);
 
 }  // namespace detail
-TXINBOX_NAMESPACE_END
+TXINBOX_PRIVATE_API_END
 }  // namespace txinbox

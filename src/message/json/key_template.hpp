@@ -6,11 +6,12 @@
 #include <string_view>
 #include <vector>
 
+#include "base/private_api.hpp"
 #include "message/json/json_pointer.hpp"
 #include "message/json/json_value.hpp"
 
 namespace txinbox {
-TXINBOX_NAMESPACE_BEGIN
+TXINBOX_PRIVATE_API_BEGIN
 namespace detail {
 
 /// Returns the text of a string, number or boolean. A number keeps its text from the JSON.
@@ -76,5 +77,5 @@ class KeyTemplate {
 };
 
 }  // namespace detail
-TXINBOX_NAMESPACE_END
+TXINBOX_PRIVATE_API_END
 }  // namespace txinbox

@@ -15,7 +15,7 @@
 #include <txinbox/version.hpp>
 
 namespace txinbox {
-TXINBOX_NAMESPACE_BEGIN
+TXINBOX_API_BEGIN
 
 /// Where an HTTP publisher sends messages, and how.
 struct HttpPublisherOptions {
@@ -85,5 +85,5 @@ using HttpSend = std::function<std::optional<http::Response>(const http::Request
 /// @threads  one relay.
 Publisher http_publisher(const HttpPublisherOptions& options, HttpSend send);
 
-TXINBOX_NAMESPACE_END
+TXINBOX_API_END
 }  // namespace txinbox

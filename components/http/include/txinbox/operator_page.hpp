@@ -18,7 +18,7 @@
 #include <txinbox/version.hpp>
 
 namespace txinbox {
-TXINBOX_NAMESPACE_BEGIN
+TXINBOX_API_BEGIN
 namespace http {
 
 /// Finds out who sends a request: returns the name of the operator, which goes into the audit. None: the request gets
@@ -117,5 +117,5 @@ class OperatorPage {
 };
 
 }  // namespace http
-TXINBOX_NAMESPACE_END
+TXINBOX_API_END
 }  // namespace txinbox

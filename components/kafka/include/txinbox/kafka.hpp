@@ -16,7 +16,7 @@
 #include <txinbox/version.hpp>
 
 namespace txinbox {
-TXINBOX_NAMESPACE_BEGIN
+TXINBOX_API_BEGIN
 
 /// Which topics a Kafka source consumes, and how.
 struct KafkaOptions {
@@ -143,5 +143,5 @@ Publisher kafka_publisher(const KafkaPublisherOptions& options);
 /// @threads  one call of `redrive`.
 Republisher kafka_republisher(const KafkaPublisherOptions& options);
 
-TXINBOX_NAMESPACE_END
+TXINBOX_API_END
 }  // namespace txinbox

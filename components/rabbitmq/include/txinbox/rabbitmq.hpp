@@ -15,7 +15,7 @@
 #include <txinbox/version.hpp>
 
 namespace txinbox {
-TXINBOX_NAMESPACE_BEGIN
+TXINBOX_API_BEGIN
 
 /// Where a RabbitMQ broker is, and as whom to log in.
 struct RabbitMqServer {
@@ -164,5 +164,5 @@ Publisher rabbitmq_publisher(const RabbitMqPublisherOptions& options);
 /// @threads  one call of `redrive`.
 Republisher rabbitmq_republisher(const RabbitMqPublisherOptions& options);
 
-TXINBOX_NAMESPACE_END
+TXINBOX_API_END
 }  // namespace txinbox

@@ -16,7 +16,7 @@
 #include <txinbox/version.hpp>
 
 namespace txinbox {
-TXINBOX_NAMESPACE_BEGIN
+TXINBOX_API_BEGIN
 
 /// Where the Redis server is, and how it is used.
 struct RedisOptions {
@@ -95,5 +95,5 @@ std::shared_ptr<LeaseStore> open_redis(std::string_view url);
 /// @errors   as the steps of the store of `open_redis`.
 std::vector<Finding> diagnose_redis(const RedisOptions& options);
 
-TXINBOX_NAMESPACE_END
+TXINBOX_API_END
 }  // namespace txinbox

@@ -15,7 +15,7 @@
 #include <txinbox/version.hpp>
 
 namespace txinbox {
-TXINBOX_NAMESPACE_BEGIN
+TXINBOX_API_BEGIN
 
 /// Where a RocketMQ proxy is, and as whom to log in.
 struct RocketMqServer {
@@ -147,5 +147,5 @@ Publisher rocketmq_publisher(const RocketMqPublisherOptions& options);
 /// @threads  one call of `redrive`.
 Republisher rocketmq_republisher(const RocketMqPublisherOptions& options);
 
-TXINBOX_NAMESPACE_END
+TXINBOX_API_END
 }  // namespace txinbox

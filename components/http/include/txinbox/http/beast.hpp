@@ -12,7 +12,7 @@
 #include <txinbox/version.hpp>
 
 namespace txinbox {
-TXINBOX_NAMESPACE_BEGIN
+TXINBOX_API_BEGIN
 namespace http {
 
 /// The request as a guard takes it. Give the parser a `body_limit`.
@@ -41,5 +41,5 @@ boost::beast::http::response<boost::beast::http::string_body> to_beast(
 }
 
 }  // namespace http
-TXINBOX_NAMESPACE_END
+TXINBOX_API_END
 }  // namespace txinbox

@@ -9,7 +9,7 @@
 #include <txinbox/version.hpp>
 
 namespace txinbox {
-TXINBOX_NAMESPACE_BEGIN
+TXINBOX_API_BEGIN
 namespace http {
 
 /// Bounds the time of a client's requests, whatever the server sends: at its end, a thread shuts the connection down.
@@ -47,5 +47,5 @@ class ConnectionDeadline {
 };
 
 }  // namespace http
-TXINBOX_NAMESPACE_END
+TXINBOX_API_END
 }  // namespace txinbox

@@ -13,7 +13,7 @@
 #include <txinbox/version.hpp>
 
 namespace txinbox {
-TXINBOX_NAMESPACE_BEGIN
+TXINBOX_API_BEGIN
 namespace http {
 
 /// @cond
@@ -114,5 +114,5 @@ inline void mount_page(httplib::Server& server, OperatorPage& page, const std::s
 }
 
 }  // namespace http
-TXINBOX_NAMESPACE_END
+TXINBOX_API_END
 }  // namespace txinbox

@@ -25,7 +25,7 @@
 #include <txinbox/version.hpp>
 
 namespace txinbox {
-TXINBOX_NAMESPACE_BEGIN
+TXINBOX_API_BEGIN
 namespace http {
 namespace detail {
 
@@ -217,5 +217,5 @@ inline HttpSend httplib_sender(const HttpPublisherOptions& options) {
 }
 
 }  // namespace http
-TXINBOX_NAMESPACE_END
+TXINBOX_API_END
 }  // namespace txinbox

@@ -11,7 +11,7 @@
 struct ssl_st;  // SSL of OpenSSL
 
 namespace txinbox {
-TXINBOX_NAMESPACE_BEGIN
+TXINBOX_API_BEGIN
 namespace http {
 
 /// A TLS connection of OpenSSL whose handshake is complete. It does not own the connection.
@@ -38,5 +38,5 @@ class TlsConnection {
 };
 
 }  // namespace http
-TXINBOX_NAMESPACE_END
+TXINBOX_API_END
 }  // namespace txinbox
