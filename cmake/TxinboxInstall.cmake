@@ -37,9 +37,28 @@ endforeach()
 install(DIRECTORY include/txinbox DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" FILES_MATCHING PATTERN "*.hpp")
 install(DIRECTORY migrations DESTINATION "${CMAKE_INSTALL_DATADIR}/txinbox" FILES_MATCHING PATTERN "*.sql")
 install(FILES ops/alerts.yml ops/grafana.json DESTINATION "${CMAKE_INSTALL_DATADIR}/txinbox/ops")
+# Messages and the man pages name pages as docs/operations/migrations.md.
+install(DIRECTORY docs DESTINATION "${CMAKE_INSTALL_DOCDIR}" FILES_MATCHING PATTERN "*.md" PATTERN "*.svg" PATTERN "*.png"
+        PATTERN api EXCLUDE)
+install(DIRECTORY components DESTINATION "${CMAKE_INSTALL_DOCDIR}" FILES_MATCHING PATTERN README.md
+        PATTERN include EXCLUDE PATTERN src EXCLUDE PATTERN tests EXCLUDE PATTERN proto EXCLUDE PATTERN page EXCLUDE
+        PATTERN shared EXCLUDE)
+install(FILES README.md ARCHITECTURE.md CHANGELOG.md CONTRIBUTING.md SECURITY.md DESTINATION "${CMAKE_INSTALL_DOCDIR}")
 install(FILES ops/vitess/vschema.json DESTINATION "${CMAKE_INSTALL_DATADIR}/txinbox/ops/vitess")
 if(TARGET txinbox-cli)
+  # So the commands and their plugins find the shared libraries.
+  set(binaries "${CMAKE_INSTALL_FULL_BINDIR}")
+  set(plugins "${CMAKE_INSTALL_FULL_LIBDIR}/txinbox")
+  foreach(folder IN ITEMS binaries plugins)
+    cmake_path(RELATIVE_PATH CMAKE_INSTALL_FULL_LIBDIR BASE_DIRECTORY "${${folder}}" OUTPUT_VARIABLE to_libraries_from_${folder})
+  endforeach()
+  get_property(plugin_targets GLOBAL PROPERTY TXINBOX_PLUGINS)
+  set_target_properties(txinbox-cli txinbox-torture PROPERTIES INSTALL_RPATH "\$ORIGIN/${to_libraries_from_binaries}")
   install(TARGETS txinbox-cli txinbox-torture)
+  if(plugin_targets)
+    set_target_properties(${plugin_targets} PROPERTIES INSTALL_RPATH "\$ORIGIN/${to_libraries_from_plugins}")
+    install(TARGETS ${plugin_targets} LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}/txinbox")
+  endif()
 endif()
 if(TARGET txinbox_reference_files)
   set(reference "${CMAKE_CURRENT_BINARY_DIR}/tools/cli/reference")

@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-#include "cli/brokers.hpp"
+#include "cli/brokers/prefetch.hpp"
 #include "cli/consume/broker_run.hpp"
 
 namespace txinbox::cli {

@@ -5,7 +5,7 @@
 
 #include <txinbox/inspect.hpp>
 
-#include "cli/brokers.hpp"
+#include "cli/brokers/brokers.hpp"
 #include "cli/help_text.hpp"
 #include "cli/row_json.hpp"
 #include "cli/subcommands.hpp"

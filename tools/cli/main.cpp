@@ -6,7 +6,7 @@
 #include <txinbox/error.hpp>
 
 #include "base/text.hpp"
-#include "cli/brokers.hpp"
+#include "cli/brokers/brokers.hpp"
 #include "cli/command_line.hpp"
 #include "cli/subcommands.hpp"
 #include "console/database_option.hpp"

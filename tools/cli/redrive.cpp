@@ -14,7 +14,7 @@
 #include <txinbox/redrive.hpp>
 
 #include "base/text.hpp"
-#include "cli/brokers.hpp"
+#include "cli/brokers/brokers.hpp"
 #include "cli/help_text.hpp"
 #include "cli/operator_options.hpp"
 #include "cli/redrive_stored.hpp"

@@ -9,7 +9,7 @@
 #include <txinbox/tx_consumer.hpp>
 
 #include "backend/database.hpp"
-#include "cli/brokers.hpp"
+#include "cli/brokers/brokers.hpp"
 #include "cli/consume/broker_run.hpp"
 #include "cli/consume/consume_run.hpp"
 #include "cli/consume/input_file.hpp"

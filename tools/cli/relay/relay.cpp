@@ -14,7 +14,7 @@
 #include <txinbox/result.hpp>
 
 #include "base/text.hpp"
-#include "cli/brokers.hpp"
+#include "cli/brokers/brokers.hpp"
 #include "cli/help_text.hpp"
 #include "cli/relay/program_publisher.hpp"
 #include "cli/subcommands.hpp"
