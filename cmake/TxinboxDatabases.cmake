@@ -34,6 +34,9 @@ function(txinbox_find_database component client client_target debian_package)
   elseif(NOT wanted STREQUAL "AUTO")
     message(FATAL_ERROR "TXINBOX_WITH_${upper} is ${wanted}, but SOCI's ${component} backend or its client library "
                         "is missing. On Debian: apt-get install libsoci-dev ${debian_package}")
+  else()
+    message(STATUS "txinbox database: ${component} is not built, because SOCI's backend or the client library is missing "
+                   "(Debian: libsoci-dev ${debian_package})")
   endif()
 endfunction()
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Installs txinbox, or builds and runs a small program that uses it. For ctest.
 #
-# Usage: run.sh install|find_package|find_component|find_core|find_brokers|build_core|no_clients|add_subdirectory|
-#               fetch_content|pkg_config
+# Usage: run.sh install|find_package|find_component|find_core|find_brokers|missing_component|build_core|no_clients|
+#               add_subdirectory|fetch_content|pkg_config
 #        static|shared
 #
 # From the environment: TXINBOX_SOURCE, the checkout; TXINBOX_PACKAGE_FOLDER, where to build; CXX.
@@ -57,6 +57,26 @@ case $method in
   find_component)
     configure_and_build "$package/find_component" "$folder/find_component" -DCMAKE_PREFIX_PATH="$prefix"
     ;;
+  missing_component)
+    # The error says what the installation has, and how to get what it does not have.
+    configure() {
+      rm -rf "$folder/missing_component"
+      cmake -S "$package/missing_component" -B "$folder/missing_component" "${options[@]}" -DCMAKE_PREFIX_PATH="$prefix" \
+        -Wno-dev -Wno-deprecated "$@" >"$folder/missing_component.log" 2>&1
+    }
+    configure -DWANTED=Sample || { cat "$folder/missing_component.log" >&2; exit 1; }
+    if configure '-DWANTED=Pigeon;Sample'; then
+      echo "a component that does not exist was found" >&2
+      exit 1
+    fi
+    # CMake breaks the text into lines.
+    text=$(tr -s ' \n' ' ' <"$folder/missing_component.log")
+    for part in 'This txinbox has no component Pigeon.' 'the databases SQLite3' 'sample' 'libtxinbox-pigeon-dev' \
+      '-DTXINBOX_WITH_PIGEON=ON'; do
+      [[ $text = *"$part"* ]] || { echo "the error does not have \"$part\": $text" >&2; exit 1; }
+    done
+    exit
+    ;;
   find_core)
     # A service without SOCI, on a machine without SOCI.
     configure_and_build "$package/core" "$folder/find_core" -DCMAKE_PREFIX_PATH="$prefix" \
@@ -75,7 +95,8 @@ case $method in
     }
     rm -rf "$folder/no_clients"
     configure || { cat "$folder/no_clients.log" >&2; exit 1; }
-    if grep 'txinbox component:' "$folder/no_clients.log"; then exit 1; fi
+    if grep 'txinbox component: [a-z]*$' "$folder/no_clients.log"; then exit 1; fi
+    grep 'txinbox component: kafka is not built, because .*rdkafka.*librdkafka-dev' "$folder/no_clients.log"
     for component in KAFKA:librdkafka-dev RABBITMQ:librabbitmq-dev REDIS:libhiredis-dev \
       ROCKETMQ:libgrpc++-dev; do
       if configure -DTXINBOX_WITH_"${component%:*}"=ON; then
