@@ -1,7 +1,7 @@
 #!/bin/sh
 # Installs missing packages of Debian 12. If none is missing, it does nothing and needs no root.
 #
-# Usage: install-packages.sh build|test|cluster|page|watching|bench|brokers
+# Usage: install-packages.sh build|test|cluster|page|watching|bench|brokers|abi|debian
 #   build    the packages for the library, the command and examples/run.sh
 #   test     the packages of build, and those for tests/run.sh
 #   cluster  the packages of test, and those for the steps galera, failover, vitess and oceanbase of tests/run.sh
@@ -9,6 +9,8 @@
 #   watching the packages of test, and those for the step watching of tests/run.sh: Prometheus
 #   bench    the packages of build, and those for bench/run.sh
 #   brokers  the packages of build, and those for examples/brokers/demo.sh
+#   abi      the packages of test, and those for the step abi of tests/run.sh
+#   debian   the packages of test, and those for the step debian of tests/run.sh
 set -eu
 
 # Each component's client library, so that the command can consume from each broker.
@@ -26,7 +28,12 @@ bench="ccache mariadb-server-core mariadb-client-core postgresql-15 postgresql-c
   gnuplot-nox fonts-dejavu-core valgrind libcpp-httplib-dev redis-server redis-tools"
 brokers="default-jre-headless maven kcat rabbitmq-server amqp-tools openssl socat iproute2 util-linux"
 
+abi="abigail-tools"
+debian="mmdebstrap dpkg-dev"
+
 case ${1:-} in
+  abi) wanted="$build $test $components $brokers $abi" ;;
+  debian) wanted="$build $test $components $brokers $debian" ;;
   brokers) wanted="$build $components $brokers" ;;
   build) wanted=$build ;;
   test) wanted="$build $test $components $brokers" ;;
