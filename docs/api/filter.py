@@ -67,7 +67,7 @@ def converted_link(page, match, command):
         return match[0]
     if match["image"]:
         return f"![{match['text']}]({pathlib.PurePath(target).name})"
-    text = match["text"].replace("`", "")
+    text = re.sub(r"\s+", " ", match["text"].replace("`", ""))  # Doxygen reads the text of a reference on one line only
     name = reference(page, target)
     return text if name is None else f'@{command} {name} "{text}"'
 
@@ -81,7 +81,8 @@ def converted(page, text, command="ref"):
         if match["target"]:
             return converted_link(page, match, command)
         if match["code"]:  # Doxygen lets a ' end `code`, but not ``code``
-            return f"``{match['code']}``"
+            code = re.sub(r"^http::", "%http::", match["code"])  # or Doxygen makes it a link to an address
+            return f"``{code}``"
         return "&quot;" if match[0] == '"' else match[0]  # Doxygen converts nothing between quotes
 
     return MARKDOWN.sub(replace, text)
