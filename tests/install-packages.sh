@@ -1,11 +1,12 @@
 #!/bin/sh
 # Installs missing packages of Debian 12. If none is missing, it does nothing and needs no root.
 #
-# Usage: install-packages.sh build|test|cluster|page|watching|bench|brokers|abi|debian
+# Usage: install-packages.sh build|test|cluster|page|site|watching|bench|brokers|abi|debian
 #   build    the packages for the library, the command and examples/run.sh
 #   test     the packages of build, and those for tests/run.sh
 #   cluster  the packages of test, and those for the steps galera, failover, vitess and oceanbase of tests/run.sh
 #   page     the packages of test, and those for the step page of tests/run.sh: a browser
+#   site     the packages for tests/site.sh: Doxygen, mkdocs and a browser
 #   watching the packages of test, and those for the step watching of tests/run.sh: Prometheus
 #   bench    the packages of build, and those for bench/run.sh
 #   brokers  the packages of build, and those for examples/brokers/demo.sh
@@ -23,6 +24,7 @@ test="git ccache doctest-dev pkg-config clang-14 libclang-rt-14-dev clang-format
   libpqxx-dev libsqlitecpp-dev libcpp-httplib-dev redis-server qtbase5-dev libqt5sql5-psql libqt5sql5-mysql libqt5sql5-sqlite"
 cluster="galera-4 rsync iproute2 pgbouncer etcd-server python3-pip"
 page="chromium chromium-driver python3-selenium"
+site="doxygen python3 mkdocs mkdocs-material $page"
 watching="prometheus gnuplot-nox fonts-dejavu-core"
 bench="ccache mariadb-server-core mariadb-client-core postgresql-15 postgresql-client-15 util-linux python3 libcjson-dev
   gnuplot-nox fonts-dejavu-core valgrind libcpp-httplib-dev redis-server redis-tools"
@@ -39,6 +41,7 @@ case ${1:-} in
   test) wanted="$build $test $components $brokers" ;;
   cluster) wanted="$build $test $components $brokers $cluster" ;;
   page) wanted="$build $test $components $brokers $page" ;;
+  site) wanted=$site ;;
   watching) wanted="$build $test $components $brokers $watching" ;;
   bench) wanted="$build $bench $components $brokers" ;;
   *) sed -n '2,/^set/{/^#/s/^# \{0,1\}//p}' "$0"; exit 2 ;;

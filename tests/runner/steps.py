@@ -192,6 +192,8 @@ def all_steps(root):
              needs=NETWORK_MYSQL),
         Step("page", "the operators' page in Chromium, on SQLite, MariaDB and PostgreSQL", 3,
              (Script(("tests/page.sh", "build/dev"), builds=("txinbox-cli",)),), packages="page"),
+        Step("site", "the documentation as a site: every link and anchor, a search, and no request to another host", 1,
+             (Script(("tests/site.sh", "build/dev")),), packages="site"),
         Step("watching", "the alerts, and each expression of the dashboard, on a Prometheus that scrapes a service", 2,
              (Script(("tests/watching.sh", "build/dev"), builds=("txinbox_watched_service",)),), packages="watching"),
         Step("tracing", "the component opentelemetry; each of 1,000 orders through a chain of services is one trace", 5,
