@@ -29,7 +29,6 @@ watching="prometheus gnuplot-nox fonts-dejavu-core"
 bench="ccache mariadb-server-core mariadb-client-core postgresql-15 postgresql-client-15 util-linux python3 libcjson-dev
   gnuplot-nox fonts-dejavu-core valgrind libcpp-httplib-dev redis-server redis-tools"
 brokers="default-jre-headless maven kcat rabbitmq-server amqp-tools openssl socat iproute2 util-linux"
-
 abi="abigail-tools"
 debian="mmdebstrap dpkg-dev"
 
