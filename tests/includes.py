@@ -30,7 +30,8 @@ def may_include(folder):
         yield from [begin + one + several[1] for one in several[0].split(",")] if several else [name]
 
 
-# The public headers of each module. txinbox.hpp includes all of them.
+# The public headers of each module. txinbox.hpp includes all of them but native, execute and handler_check, which some services
+# do not need.
 PUBLIC = {
     "types": "finding pool_options connection_ref consumer_options delivery error incoming listener message operator_action result retry_policy version",
     "message": "json_content json_document json_template",
@@ -47,6 +48,7 @@ PUBLIC = {
     "run": "message_of run source",
     "metrics": "metrics",
     "redrive": "dead_letter redrive",
+    "testing": "handler_check",
 }
 MODULE_OF_PUBLIC = {header: module for module, headers in PUBLIC.items() for header in headers.split()}
 

@@ -32,6 +32,16 @@ broker_loop() {
   [ "$actions" = "acknowledge acknowledge acknowledge dead_letter " ] || fail "the broker loop says: $actions"
 }
 
+testing_handler() {
+  run testing_handler >testing.txt || fail "testing_handler does not find what it must find: $(in_one_line <testing.txt)"
+  grep -q '^broken: a delivery after a rollback has the same effects$' testing.txt || fail "testing_handler misses a defect"
+}
+
+async_service() {
+  actions=$(run async_service | cut -d ' ' -f 2 | sort | uniq -c | in_one_line)
+  [ "$(tr -s ' ' <<<"$actions")" = " 20 acknowledge 1 orders " ] || fail "async_service says: $actions"
+}
+
 batch_consumer() {
   run batch_consumer >/dev/null || fail "batch_consumer does not consume its batch once"
   run batch_consumer >/dev/null || fail "batch_consumer consumes its batch again"

@@ -1,0 +1,80 @@
+#pragma once
+
+/// @file
+/// A check for the tests of a service: whether its handler takes effect exactly once.
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include <txinbox/consumer_options.hpp>
+#include <txinbox/handler.hpp>
+#include <txinbox/message.hpp>
+#include <txinbox/pool.hpp>
+#include <txinbox/version.hpp>
+
+namespace soci {
+class session;
+}
+
+namespace txinbox {
+TXINBOX_API_BEGIN
+
+/// What `check_handler` needs of a service.
+struct HandlerCheck {
+  /// Opens a pool of at least two connections on a database for tests, which has txinbox's tables and those of the
+  /// handler. Each call must open a new pool, because a child process calls it, too.
+  std::function<Pool()> open_pool;
+
+  Handler handler;  ///< The handler that is checked.
+
+  /// Returns the message with this number, from 1 on. Each number is another business key, which no earlier check has
+  /// used. All messages must have the same effects.
+  std::function<Message(int number)> message;
+
+  /// Reads the effects of a message from the tables of the service: "1 order, 3 items". Before the message is consumed,
+  /// the text must be another one. Each message of `message` must have the same text.
+  std::function<std::string(soci::session&, const Message&)> effects;
+
+  std::string consumer = "handler_check";  ///< The consumer's name.
+
+  /// The options with which the service consumes. The check consumes without `max_attempts` and `count_starts`, because
+  /// its deliveries fail on purpose.
+  ConsumerOptions options = {};
+};
+
+/// A promise of a handler that does not hold.
+struct HandlerDefect {
+  std::string promise;  ///< What should hold: "a rollback leaves no effects".
+  std::string found;    ///< What the check found.
+  std::string remedy;   ///< What to change in the handler.
+};
+
+/// Checks that a handler takes effect exactly once, by deliveries as a broker makes them on a bad day:
+///
+/// - A message is delivered twice.
+/// - A delivery fails after the handler has run, so that txinbox rolls back. The message is delivered again.
+/// - The handler runs twice in one `consume`, as after a deadlock.
+/// - The process is killed between the handler and the commit. The message is delivered again.
+/// - Two threads deliver a message at the same time.
+/// - In a batch, the message before it fails.
+///
+/// So it finds a handler that commits or rolls back itself, one whose SQL runs on another connection or in a table
+/// without transactions, and one that keeps something from a run that was rolled back. It does not find effects that
+/// `effects` does not read, such as a call of another service. It changes the database: use one for tests.
+///
+/// @return the defects; empty if each promise holds.
+///
+/// @blocking as some ten calls of `consume`.
+/// @limits   it uses fork(). The child process only opens a pool, consumes, and ends by _exit. On SQLite, this process
+///           must have no other connection to the file: SQLite does not allow fork() with one.
+/// @errors
+/// - `Error` invalid_argument if a member is empty, if a key was consumed before, or if `effects` has the same text
+///   before and after the handler. If the plain delivery of a message fails, the error of its `consume`.
+/// - The errors of the functions, and of the database.
+///
+/// @threads  any number, with different keys, but on SQLite one.
+std::vector<HandlerDefect> check_handler(const HandlerCheck& check);
+
+TXINBOX_API_END
+}  // namespace txinbox
