@@ -59,8 +59,8 @@ int run(const std::string& url) {
   }
   // docs/guides/async.md: main
   txinbox::TxConsumer consumer(pool, "order-service");
-  asio::thread_pool workers(connections);  // one thread for each connection of the pool
   asio::io_context loop;                   // the service's own event loop, with one thread
+  asio::thread_pool workers(connections);  // one thread for each connection of the pool
   for (int i = 0; i < 20; ++i) {
     asio::co_spawn(loop, deliver(workers, consumer, "order" + std::to_string(i % 10)), [](std::exception_ptr error) {
       if (error) std::rethrow_exception(error);

@@ -1,9 +1,10 @@
 // The test of a handler: check_handler delivers messages to it as a broker does on a bad day.
 //
-// Usage: testing_handler [URL]      (by default sqlite:testing.db; a server's URL needs an empty database)
+// Usage: testing_handler [URL]      (by default sqlite:testing.db; each run takes new keys)
 //
 // Exit status: 0 if the right handler has no defect, and the wrong one has some.
 
+#include <chrono>
 #include <iostream>
 #include <set>
 #include <string>
@@ -57,10 +58,11 @@ int run(const std::string& url) {
     txinbox::migrate(connection);
     *connection << "create table if not exists t_payment (no varchar(64) not null, cents integer not null)";
   }
+  const std::string run = std::to_string(std::chrono::system_clock::now().time_since_epoch().count());
   std::cout << "book:\n";
-  if (has_defects(url, book, "right-")) return 1;
+  if (has_defects(url, book, run + "-right-")) return 1;
   std::cout << "no defects\nbook unless known:\n";
-  return has_defects(url, BookUnlessKnown(), "wrong-") ? 0 : 1;
+  return has_defects(url, BookUnlessKnown(), run + "-wrong-") ? 0 : 1;
 }
 
 }  // namespace

@@ -38,8 +38,8 @@ struct HandlerCheck {
 
   std::string consumer = "handler_check";  ///< The consumer's name.
 
-  /// The options with which the service consumes. The check consumes without `max_attempts` and `count_starts`, because
-  /// its deliveries fail on purpose.
+  /// The options with which the service consumes. The check leaves out `retry`, `claim_wait`, `max_attempts` and
+  /// `count_starts`, because its deliveries fail on purpose. It also leaves out `Message::valid_for`.
   ConsumerOptions options = {};
 };
 
@@ -56,7 +56,7 @@ struct HandlerDefect {
 /// - A delivery fails after the handler has run, so that txinbox rolls back. The message is delivered again.
 /// - The handler runs twice in one `consume`, as after a deadlock.
 /// - The process is killed between the handler and the commit. The message is delivered again.
-/// - Two threads deliver a message at the same time.
+/// - Two threads deliver two messages at the same time.
 /// - In a batch, the message before it fails.
 ///
 /// So it finds a handler that commits or rolls back itself, one whose SQL runs on another connection or in a table
@@ -65,15 +65,17 @@ struct HandlerDefect {
 ///
 /// @return the defects; empty if each promise holds.
 ///
-/// @blocking as some ten calls of `consume`.
-/// @limits   it uses fork(). The child process only opens a pool, consumes, and ends by _exit. On SQLite, this process
+/// @blocking as some ten calls of `consume`. The child process ends after a minute at the latest.
+/// @limits   it uses fork(). The child process opens a pool, consumes, and ends by _exit. So no other thread of the
+///           program should be inside a client library, or hold a lock that the handler needs. On SQLite, the program
 ///           must have no other connection to the file: SQLite does not allow fork() with one.
 /// @errors
-/// - `Error` invalid_argument if a member is empty, if a key was consumed before, or if `effects` has the same text
-///   before and after the handler. If the plain delivery of a message fails, the error of its `consume`.
-/// - The errors of the functions, and of the database.
+/// - `Error` invalid_argument if a member is empty, if the handler does not accept message 1, if a key was consumed
+///   before, or if `effects` has the same text before and after the handler.
+/// - What the handler throws for message 1. Later, an error of the handler is a defect.
+/// - The errors of the other functions, and of the database.
 ///
-/// @threads  any number, with different keys, but on SQLite one.
+/// @threads  one.
 std::vector<HandlerDefect> check_handler(const HandlerCheck& check);
 
 TXINBOX_API_END

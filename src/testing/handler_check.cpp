@@ -1,18 +1,19 @@
 #include <txinbox/handler_check.hpp>
 
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <array>
-#include <cerrno>
+#include <chrono>
+#include <condition_variable>
 #include <exception>
-#include <system_error>
+#include <mutex>
+#include <optional>
 #include <thread>
 
 #include <fmt/format.h>
 #include <txinbox/error.hpp>
 #include <txinbox/result.hpp>
 #include <txinbox/tx_consumer.hpp>
+
+#include "testing/child_run.hpp"
 
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
@@ -34,9 +35,41 @@ bool is_failure_of_check(const std::exception_ptr& error) {
   return false;
 }
 
-/// The status of a child process whose handler has run.
-constexpr int handler_has_run = 0;
-constexpr int handler_has_not_run = 1;
+[[noreturn]] void refuse(const std::string& text) {
+  throw Error(ErrorCode::invalid_argument, "check_handler: " + text);
+}
+
+/// How a delivery ended: a result or an error.
+struct Delivered {
+  std::optional<Result> result;
+  std::exception_ptr error;
+
+  bool is(Outcome outcome) const { return result && result->outcome == outcome; }
+  std::string text() const {
+    return result ? fmt::format("the delivery ended as {}", to_string(result->outcome))
+                  : "the delivery failed: " + describe_error(error);
+  }
+};
+
+/// Lets two threads go on at the same time, or after a short time if the other one does not come. On SQLite it cannot
+/// come, because only one transaction writes.
+class Meeting {
+ public:
+  void wait() {
+    std::unique_lock lock(mutex_);
+    ++arrived_;
+    changed_.notify_all();
+    changed_.wait_for(lock, std::chrono::milliseconds(200), [this] { return arrived_ >= 2; });
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  int arrived_ = 0;
+};
+
+const char* const run_on_session = "run all SQL on the session that the handler gets, and in tables with transactions";
+const char* const keep_nothing = "keep nothing in the handler from a run that was rolled back";
 
 class HandlerChecker {
  public:
@@ -54,75 +87,97 @@ class HandlerChecker {
   }
 
  private:
-  Message next() { return check_.message(++number_); }
+  using Wrapped = std::function<void(const detail::HandlerConnection&, Delivery&)>;
 
-  /// No delivery of a check may park its message.
-  ConsumerOptions options() const {
-    ConsumerOptions options = check_.options;
-    options.max_attempts = 0;
-    options.count_starts = false;
-    return options;
+  /// The next message. A delivery of a check must not end its validity.
+  Message next() {
+    Message message = check_.message(++number_);
+    message.valid_for = {};
+    return message;
   }
 
-  TxConsumer consumer(Pool& pool) const { return {pool, check_.consumer, options()}; }
+  /// The options without those that would change how a delivery of the check ends.
+  ConsumerOptions options(bool failure_is_transient = false) const {
+    ConsumerOptions options = check_.options;
+    options.retry = {};
+    options.claim_wait.reset();
+    options.max_attempts = 0;
+    options.count_starts = false;
+    options.is_transient = [failure_is_transient, own = options.is_transient](const std::exception_ptr& error) {
+      return is_failure_of_check(error) ? failure_is_transient : own && own(error);
+    };
+    return options;
+  }
 
   std::string effects(Pool& pool, const Message& message) const {
     const Connection connection = pool.acquire();
     return check_.effects(connection, message);
   }
 
+  static Delivered deliver(TxConsumer& consumer, const Message& message, const Handler& handler) {
+    try {
+      return {.result = consumer.consume(message, handler), .error = nullptr};
+    } catch (...) {
+      return {.result = std::nullopt, .error = std::current_exception()};
+    }
+  }
+
+  /// Delivers a message for the first time.
+  Delivered deliver_new(TxConsumer& consumer, const Message& message, const Handler& handler) const {
+    Delivered delivered = deliver(consumer, message, handler);
+    if (delivered.is(Outcome::already_consumed)) {
+      refuse(fmt::format("the key of message {} was consumed before; return new keys, or empty the database", number_));
+    }
+    return delivered;
+  }
+
   void report(std::string promise, std::string found, std::string remedy) {
     defects_.push_back({std::move(promise), std::move(found), std::move(remedy)});
   }
 
-  void expect(const std::string& promise, const std::string& text, const std::string& wanted,
-              const std::string& remedy) {
+  void expect_effects(Pool& pool, const Message& message, const std::string& wanted, const std::string& promise,
+                      const std::string& remedy) {
+    const std::string text = effects(pool, message);
     if (text != wanted) report(promise, fmt::format("the effects are \"{}\" and not \"{}\"", text, wanted), remedy);
   }
 
-  /// Delivers a message, and reports it if that ends otherwise. The promise is what the outcome belongs to.
-  void deliver(TxConsumer& consumer, const Message& message, Outcome wanted, const std::string& promise) {
-    try {
-      const Result result = consumer.consume(message, check_.handler);
-      if (result.outcome == wanted) return;
-      report(promise,
-             fmt::format("the delivery ended as {} and not as {}", to_string(result.outcome), to_string(wanted)),
-             "look at what the earlier delivery of the message has left");
-    } catch (const std::exception&) {
-      report(promise, fmt::format("the delivery failed: {}", describe_error(std::current_exception())),
-             "the handler must run again after a delivery that was rolled back");
+  /// Reports a delivery that was not consumed, or whose effects are not those of one run.
+  void expect_consumed(Pool& pool, const Message& message, const Delivered& delivered, const std::string& promise,
+                       const std::string& remedy) {
+    if (!delivered.is(Outcome::consumed)) {
+      report(promise, delivered.text(), remedy);
+    } else {
+      expect_effects(pool, message, after_, promise, remedy);
     }
   }
 
   /// Learns what the effects are. Returns false if the other checks make no sense.
   bool deliver_plainly() {
     Pool pool = check_.open_pool();
-    TxConsumer consumer = this->consumer(pool);
+    TxConsumer consumer(pool, check_.consumer, options());
     first_ = next();
     before_ = effects(pool, first_);
-    try {
-      const Result result = consumer.consume(first_, check_.handler);
-      if (result.outcome == Outcome::already_consumed) {
-        throw Error(ErrorCode::invalid_argument,
-                    "check_handler: the key of message 1 was consumed before; return new keys, or empty the database");
-      }
-      if (result.outcome != Outcome::consumed) {
-        report("a message is consumed", fmt::format("its delivery ended as {}", to_string(result.outcome)),
-               "give check_handler messages that the handler accepts");
+    const Delivered delivered = deliver_new(consumer, first_, check_.handler);
+    if (delivered.error) {
+      try {
+        std::rethrow_exception(delivered.error);
+      } catch (const Error& error) {
+        if (error.code() != ErrorCode::transaction_lost) throw;
+        report("the handler leaves the transaction to txinbox", error.what(),
+               "remove what ends the transaction: BEGIN, COMMIT, ROLLBACK, a soci::transaction, or DDL on MariaDB and "
+               "MySQL");
         return false;
       }
-    } catch (const Error& error) {
-      if (error.code() != ErrorCode::transaction_lost) throw;
-      report(
-          "the handler leaves the transaction to txinbox", error.what(),
-          "remove what ends the transaction: BEGIN, COMMIT, ROLLBACK, a soci::transaction, or DDL on MariaDB or MySQL");
-      return false;
+    }
+    if (!delivered.is(Outcome::consumed) || delivered.result->refused) {
+      refuse(delivered.result->refused ? "the handler refuses message 1; return messages that it accepts"
+                                       : delivered.text() + "; return messages that the handler accepts");
     }
     after_ = effects(pool, first_);
     if (after_ == before_) {
-      throw Error(ErrorCode::invalid_argument,
-                  "check_handler: `effects` has the same text before and after the handler, so no check would find "
-                  "anything; read what the handler changes");
+      refuse(
+          "`effects` has the same text before and after the handler, so no check would find anything; read what the "
+          "handler changes");
     }
     return true;
   }
@@ -130,144 +185,120 @@ class HandlerChecker {
   void deliver_twice() {
     const std::string promise = "the second delivery of a message has no effects";
     Pool pool = check_.open_pool();
-    TxConsumer consumer = this->consumer(pool);
-    deliver(consumer, first_, Outcome::already_consumed, promise);
-    expect(promise, effects(pool, first_), after_, "run all SQL on the session that the handler gets");
+    TxConsumer consumer(pool, check_.consumer, options());
+    const Delivered delivered = deliver(consumer, first_, check_.handler);
+    if (!delivered.is(Outcome::already_consumed)) report(promise, delivered.text(), run_on_session);
+    expect_effects(pool, first_, after_, promise, run_on_session);
+  }
+
+  /// Runs the handler, and then fails.
+  Wrapped failing() const {
+    return [this](const detail::HandlerConnection& connection, Delivery& delivery) {
+      check_.handler(connection, delivery);
+      throw FailureOfCheck();
+    };
   }
 
   void fail_after_handler() {
     const std::string promise = "a rollback leaves no effects";
     Pool pool = check_.open_pool();
-    TxConsumer consumer = this->consumer(pool);
+    TxConsumer consumer(pool, check_.consumer, options());
     const Message message = next();
-    try {
-      (void)consumer.consume(message, [this](const detail::HandlerConnection& connection, Delivery& delivery) {
-        check_.handler(connection, delivery);
-        throw FailureOfCheck();
-      });
-    } catch (const FailureOfCheck&) {  // as it should be: nothing was consumed
+    const Delivered failed = deliver_new(consumer, message, failing());
+    if (!is_failure_of_check(failed.error)) {
+      report(promise, failed.text(), "the handler must work for each message");
+      return;
     }
     const std::string left = effects(pool, message);
     if (left != before_) {
-      expect(promise, left, before_,
-             "run all SQL on the session that the handler gets, and in tables with transactions (InnoDB)");
+      report(promise, fmt::format("the effects are \"{}\" and not \"{}\"", left, before_), run_on_session);
       return;
     }
-    const std::string again = "a delivery after a rollback has the same effects";
-    deliver(consumer, message, Outcome::consumed, again);
-    expect(again, effects(pool, message), after_, "keep nothing in the handler from a run that was rolled back");
+    const Delivered again = deliver(consumer, message, check_.handler);
+    expect_consumed(pool, message, again, "a delivery after a rollback has the same effects", keep_nothing);
   }
 
   void run_twice() {
-    const std::string promise = "a handler that runs twice in one `consume` has the effects of one run";
     Pool pool = check_.open_pool();
-    ConsumerOptions options = this->options();
-    options.is_transient = [own = options.is_transient](const std::exception_ptr& error) {
-      return is_failure_of_check(error) || (own && own(error));
-    };
-    TxConsumer consumer(pool, check_.consumer, options);
+    TxConsumer consumer(pool, check_.consumer, options(true));
     const Message message = next();
     int runs = 0;
-    try {
-      (void)consumer.consume(message, [&](const detail::HandlerConnection& connection, Delivery& delivery) {
-        check_.handler(connection, delivery);
-        if (++runs == 1) throw FailureOfCheck();
-      });
-    } catch (const std::exception&) {
-      report(promise, fmt::format("the delivery failed: {}", describe_error(std::current_exception())),
-             "the handler must run again after a run that was rolled back");
-      return;
-    }
-    expect(promise, effects(pool, message), after_, "keep nothing in the handler from a run that was rolled back");
+    const Delivered delivered =
+        deliver_new(consumer, message, [&](const detail::HandlerConnection& connection, Delivery& delivery) {
+          check_.handler(connection, delivery);
+          if (++runs == 1) throw FailureOfCheck();
+        });
+    expect_consumed(pool, message, delivered, "a handler that runs twice in one `consume` has the effects of one run",
+                    keep_nothing);
   }
 
   void kill_before_commit() {
-    const std::string promise = "a process that is killed before the commit leaves no effects";
     const Message message = next();
-    const int status = run_in_child(message);
-    Pool pool = check_.open_pool();
-    if (status != handler_has_run) {
-      report(promise, "the handler failed in a new process",
-             "look at what the handler needs of the process it runs in");
+    // No pool is open here, because SQLite does not allow fork() with an open connection.
+    const std::string error = detail::run_in_child([&](const std::function<void()>& end_process) {
+      Pool pool = check_.open_pool();
+      TxConsumer consumer(pool, check_.consumer, options());
+      const Result result =
+          consumer.consume(message, [&](const detail::HandlerConnection& connection, Delivery& delivery) {
+            check_.handler(connection, delivery);
+            end_process();
+          });
+      return fmt::format("the delivery ended as {}, and the handler did not run", to_string(result.outcome));
+    });
+    if (!error.empty()) {
+      report("the handler also works in a process that was forked", error,
+             "let `open_pool` open a new pool, and let the handler use only its session");
       return;
     }
-    TxConsumer consumer = this->consumer(pool);
+    Pool pool = check_.open_pool();
+    TxConsumer consumer(pool, check_.consumer, options());
     // The database may still be rolling back. The claim of this delivery waits for that.
-    deliver(consumer, message, Outcome::consumed, promise);
-    expect(promise, effects(pool, message), after_, "run all SQL on the session that the handler gets");
-  }
-
-  /// Runs the handler in a process that ends before the commit.
-  int run_in_child(const Message& message) {
-    const pid_t child = ::fork();
-    if (child < 0) throw std::system_error(errno, std::generic_category(), "check_handler: fork");
-    if (child == 0) {
-      try {
-        Pool pool = check_.open_pool();
-        TxConsumer consumer = this->consumer(pool);
-        (void)consumer.consume(message, [this](const detail::HandlerConnection& connection, Delivery& delivery) {
-          check_.handler(connection, delivery);
-          ::_exit(handler_has_run);
-        });
-      } catch (...) {  // the parent reports it
-      }
-      ::_exit(handler_has_not_run);
-    }
-    int status = 0;
-    while (::waitpid(child, &status, 0) < 0) {
-      if (errno != EINTR) throw std::system_error(errno, std::generic_category(), "check_handler: waitpid");
-    }
-    return WIFEXITED(status) ? WEXITSTATUS(status) : handler_has_not_run;
+    const Delivered delivered = deliver_new(consumer, message, check_.handler);
+    expect_consumed(pool, message, delivered, "a process that is killed before the commit leaves no effects",
+                    run_on_session);
   }
 
   void deliver_at_the_same_time() {
-    const std::string promise = "two deliveries at the same time have the effects of one";
+    const std::string promise = "deliveries at the same time have the effects of one for each message";
     Pool pool = check_.open_pool();
-    TxConsumer consumer = this->consumer(pool);
-    const Message message = next();
-    std::array<std::exception_ptr, 2> errors;
-    std::array<Outcome, 2> outcomes{};
-    const auto deliver_once = [&](std::size_t i) {
-      try {
-        outcomes[i] = consumer.consume(message, check_.handler).outcome;
-      } catch (...) {
-        errors[i] = std::current_exception();
-      }
+    TxConsumer consumer(pool, check_.consumer, options());
+    const std::array<Message, 2> messages{next(), next()};
+    Meeting meeting;
+    const Wrapped handler = [&](const detail::HandlerConnection& connection, Delivery& delivery) {
+      if (delivery.attempt() == 1) meeting.wait();
+      check_.handler(connection, delivery);
     };
-    std::jthread other(deliver_once, 1);
-    deliver_once(0);
+    std::array<Delivered, 2> delivered;
+    std::jthread other([&] { delivered[1] = deliver(consumer, messages[1], handler); });
+    delivered[0] = deliver(consumer, messages[0], handler);
     other.join();
-    for (const std::exception_ptr& error : errors) {
-      if (!error) continue;
-      report(promise, fmt::format("a delivery failed: {}", describe_error(error)),
-             "the handler must be safe if several threads call it");
-      return;
+    for (std::size_t i = 0; i < messages.size(); ++i) {
+      expect_consumed(pool, messages[i], delivered[i], promise, "the handler must be safe if several threads call it");
     }
-    expect(promise, effects(pool, message), after_, "run all SQL on the session that the handler gets");
   }
 
   void fail_in_batch() {
     const std::string promise = "in a batch, a message that fails takes nothing from the next one";
     Pool pool = check_.open_pool();
-    TxConsumer consumer = this->consumer(pool);
+    TxConsumer consumer(pool, check_.consumer, options());
     const std::array<Message, 2> messages{next(), next()};
-    const auto results = consumer.consume_batch(
-        messages,
-        [&](const detail::HandlerConnection& connection, Delivery& delivery) {
-          check_.handler(connection, delivery);
-          if (delivery.message().business_key == messages[0].business_key) throw FailureOfCheck();
-        },
-        OnFailure::skip);
-    if (results[1].outcome != Outcome::consumed) {
-      report(promise,
-             fmt::format("the next message ended as {} {}", to_string(results[1].outcome),
-                         describe_error(results[1].error)),
+    const Wrapped handler = [&](const detail::HandlerConnection& connection, Delivery& delivery) {
+      check_.handler(connection, delivery);
+      if (delivery.message().business_key == messages[0].business_key) throw FailureOfCheck();
+    };
+    const auto results = consumer.consume_batch(messages, handler, OnFailure::skip);
+    if (!is_failure_of_check(results[0].error)) {
+      report(promise, Delivered{.result = results[0], .error = nullptr}.text(),
              "release or roll back each savepoint that the handler sets");
       return;
     }
-    expect("a message that fails in a batch has no effects", effects(pool, messages[0]), before_,
-           "run all SQL on the session that the handler gets");
-    expect(promise, effects(pool, messages[1]), after_, "keep nothing in the handler from a run that was rolled back");
+    expect_effects(pool, messages[0], before_, "a message that fails in a batch has no effects", run_on_session);
+    if (results[1].outcome == Outcome::failed) {
+      report(promise, "the next message failed: " + describe_error(results[1].error),
+             "release or roll back each savepoint that the handler sets");
+      return;
+    }
+    expect_consumed(pool, messages[1], {.result = results[1], .error = nullptr}, promise, keep_nothing);
   }
 
   const HandlerCheck& check_;
@@ -282,8 +313,7 @@ class HandlerChecker {
 
 std::vector<HandlerDefect> check_handler(const HandlerCheck& check) {
   if (!check.open_pool || !check.handler || !check.message || !check.effects) {
-    throw Error(ErrorCode::invalid_argument,
-                "check_handler: the members open_pool, handler, message and effects must not be empty");
+    refuse("the members open_pool, handler, message and effects must not be empty");
   }
   return HandlerChecker(check).run();
 }

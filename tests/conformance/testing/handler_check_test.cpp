@@ -1,5 +1,7 @@
 // check_handler: a right handler has no defect, and each wrong one has the defects that it must have.
 
+#include <chrono>
+#include <exception>
 #include <map>
 #include <memory>
 #include <set>
@@ -25,6 +27,8 @@ const std::string two_runs = "a handler that runs twice in one `consume` has the
 const std::string kill = "a process that is killed before the commit leaves no effects";
 const std::string batch = "in a batch, a message that fails takes nothing from the next one";
 const std::string failing_in_batch = "a message that fails in a batch has no effects";
+const std::string forked = "the handler also works in a process that was forked";
+const std::string same_time = "deliveries at the same time have the effects of one for each message";
 const std::string own_transaction = "the handler leaves the transaction to txinbox";
 
 HandlerCheck check_of(const EffectDatabase& db, Handler handler) {
@@ -54,16 +58,51 @@ std::set<std::string> promises_broken_by(const EffectDatabase& db, Handler handl
 TEST_CASE("a right handler has no defect") {
   const EffectDatabase db;
   CHECK(promises_broken_by(db, add_effect).empty());
-  // Messages 1 to 5, and the second one of the batch.
-  CHECK(db.effects() == 6);
-  CHECK(db.claims() == 6);
+  // Messages 1 to 6, and the second one of the batch.
+  CHECK(db.effects() == 7);
+  CHECK(db.claims() == 7);
 }
 
-TEST_CASE("options that park a message do not park those of the check") {
+TEST_CASE("the options of a service do not change how a check ends") {
   const EffectDatabase db;
   HandlerCheck check = check_of(db, add_effect);
-  check.options = {.max_attempts = 1, .count_starts = true};
+  check.options.retry.max_attempts = 1;
+  check.options.claim_wait = std::chrono::milliseconds(0);
+  check.options.max_attempts = 1;
+  check.options.is_transient = [](const std::exception_ptr&) { return true; };
+  check.options.count_starts = true;
+  check.message = [](int number) {
+    return Message{.business_key = fmt::format("order{}", number), .valid_for = std::chrono::milliseconds(1)};
+  };
   CHECK(check_handler(check).empty());
+}
+
+TEST_CASE("a handler that uses a pool of the test does not work in another process" * doctest::skip(one_writer())) {
+  const EffectDatabase db;
+  Pool pool = db.pool(1);
+  const auto promises = promises_broken_by(db, [&](soci::session& sql, Delivery& delivery) {
+    add_effect(sql, delivery);
+    (void)pool.acquire();
+  });
+  CHECK(promises == std::set{forked});
+}
+
+TEST_CASE("a table without transactions keeps what was rolled back" *
+          doctest::skip(!on_mysql() || !on_mariadb() || on_galera())) {
+  const EffectDatabase db;
+  db.run("alter table effect engine = MyISAM");
+  const auto promises = promises_broken_by(db, add_effect);
+  CHECK(promises.contains(rollback));
+  CHECK(promises.contains(failing_in_batch));
+}
+
+TEST_CASE("an error of the handler for a later message is a defect, whatever its type") {
+  const EffectDatabase db;
+  const auto promises = promises_broken_by(db, [](soci::session& sql, Delivery& delivery) {
+    add_effect(sql, delivery);
+    if (delivery.message().business_key != "order1") throw 1;  // NOLINT(hicpp-exception-baseclass)
+  });
+  CHECK(promises == std::set{rollback, two_runs, forked, same_time, batch});
 }
 
 TEST_CASE("SQL on another connection stays after a rollback" * doctest::skip(one_writer())) {
@@ -104,9 +143,22 @@ TEST_CASE("a check that could find nothing is refused") {
   const auto error = [](const HandlerCheck& check) { return thrown_by([&] { (void)check_handler(check); }); };
   // A handler whose effects are not read.
   CHECK(error(check_of(db, [](soci::session&) {})) == "invalid_argument");
-  // Its key was consumed, so it cannot be consumed again.
+  // The key of message 1 is consumed now.
   CHECK(error(check_of(db, add_effect)) == "invalid_argument");
   CHECK(error({}) == "invalid_argument");
+  // A handler that refuses has no effects.
+  const EffectDatabase fresh;
+  CHECK(error(check_of(fresh, [](soci::session& sql, Delivery& delivery) {
+          add_effect(sql, delivery);
+          delivery.refuse("no");
+        })) == "invalid_argument");
+}
+
+TEST_CASE("messages with one key are refused") {
+  const EffectDatabase db;
+  HandlerCheck check = check_of(db, add_effect);
+  check.message = [](int) { return Message{.business_key = "order1"}; };
+  CHECK(thrown_by([&] { (void)check_handler(check); }) == "invalid_argument");
 }
 
 TEST_CASE("the error of a handler that fails is thrown as it is") {
