@@ -23,8 +23,8 @@ const BrokerCalls& find_calls(std::string_view component) {
 #undef X
   std::string option(component);
   std::ranges::transform(option, option.begin(), [](unsigned char c) { return std::toupper(c); });
-  throw UsageError(
-      fmt::format("this txinbox was built without {}: build it with -DTXINBOX_WITH_{}=ON", component, option));
+  throw UsageError(fmt::format("this txinbox was built without {}: build it with -DTXINBOX_WITH_{}=ON{}", component,
+                               option, component == "http" ? " and cpp-httplib" : ""));
 }
 
 }  // namespace txinbox::cli

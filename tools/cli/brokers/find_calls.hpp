@@ -9,9 +9,8 @@ namespace txinbox::cli {
 /// The calls of a component, such as "kafka". built_in.cpp finds them in the command itself; plugins.cpp loads the
 /// plugin of the component. A build has one of the two files.
 ///
-/// Errors: `UsageError` if this installation does not have the component. It says how to get it. `std::runtime_error`
-/// if
-///          the plugin is there, but cannot be loaded, or has another version.
+/// Errors: `UsageError` if this installation does not have the component, or if its plugin cannot be loaded or has
+///          another version. It says how to get it.
 const BrokerCalls& find_calls(std::string_view component);
 
 }  // namespace txinbox::cli
