@@ -39,7 +39,7 @@ install(DIRECTORY migrations DESTINATION "${CMAKE_INSTALL_DATADIR}/txinbox" FILE
 install(FILES ops/alerts.yml ops/grafana.json DESTINATION "${CMAKE_INSTALL_DATADIR}/txinbox/ops")
 # Messages and the man pages name pages as docs/operations/migrations.md.
 install(DIRECTORY docs DESTINATION "${CMAKE_INSTALL_DOCDIR}" FILES_MATCHING PATTERN "*.md" PATTERN "*.svg" PATTERN "*.png"
-        PATTERN api EXCLUDE)
+        PATTERN api EXCLUDE PATTERN site EXCLUDE)
 install(DIRECTORY components DESTINATION "${CMAKE_INSTALL_DOCDIR}" FILES_MATCHING PATTERN README.md
         PATTERN include EXCLUDE PATTERN src EXCLUDE PATTERN tests EXCLUDE PATTERN proto EXCLUDE PATTERN page EXCLUDE
         PATTERN shared EXCLUDE)
@@ -104,11 +104,11 @@ if(PostgreSQL IN_LIST txinbox_databases)
 endif()
 list(JOIN pc_requires ", " pc_requires)
 
-# A static library needs its own dependencies at each link. pkg-config prints private dependencies only with --static.
+# A static library needs its own dependencies at each link. A shared one names them itself. No field is for that: pkg-config
+# would want the files of private dependencies, too.
+set(pc_requires_field "")
 if(txinbox_is_static)
   set(pc_requires_field "Requires: ${pc_requires}")
-else()
-  set(pc_requires_field "Requires.private: ${pc_requires}")
 endif()
 configure_file(cmake/txinbox-core.pc.in txinbox-core.pc @ONLY)
 install(FILES "${CMAKE_CURRENT_BINARY_DIR}/txinbox-core.pc" DESTINATION "${TXINBOX_PKG_CONFIG_DIR}")

@@ -2,11 +2,15 @@
 
 #include <zlib.h>
 
-namespace txinbox::sample {
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace sample {
 
 unsigned long checksum(const Message& message) {
   std::string key = message.business_key;
   return crc32(0, reinterpret_cast<const Bytef*>(key.data()), static_cast<uInt>(key.size()));
 }
 
-}  // namespace txinbox::sample
+}  // namespace sample
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

@@ -4,9 +4,13 @@
 
 #include <txinbox/message.hpp>
 
-namespace txinbox::sample {
+namespace txinbox {
+TXINBOX_API_BEGIN
+namespace sample {
 
 /// The checksum of a message's business key.
 unsigned long checksum(const Message&);
 
-}  // namespace txinbox::sample
+}  // namespace sample
+TXINBOX_API_END
+}  // namespace txinbox
