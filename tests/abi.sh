@@ -28,11 +28,15 @@ build_libraries() {
     { tail -20 "$build/$1.log" >&2; fail "the libraries of $1 do not build: $build/$1.log"; }
 }
 
-# compare OLD NEW LIBRARY: prints what has changed in a library, except what was added. Fails if that is anything.
+# compare OLD NEW LIBRARY: prints what has changed in a library, except what was added. Fails if that is anything. Only
+# types of public headers count. Both sides have the same names of headers, so those of this checkout do for both.
 compare() {
-  local status=0
-  abidiff --no-added-syms --no-show-locs --suppressions "$root/tests/abi.abignore" \
-    --headers-dir1 "$root/include" --headers-dir2 "$root/include" "$1" "$2" >"$build/$3.diff" 2>&1 || status=$?
+  local status=0 folder headers=()
+  for folder in "$root"/include "$root"/components/*/include; do
+    headers+=(--headers-dir1 "$folder" --headers-dir2 "$folder")
+  done
+  abidiff --no-added-syms --no-show-locs --suppressions "$root/tests/abi.abignore" "${headers[@]}" "$1" "$2" \
+    >"$build/$3.diff" 2>&1 || status=$?
   cat "$build/$3.diff"
   # The bits 1 and 2 are an error of the program, or of its use.
   [ $((status & 3)) = 0 ] || fail "abidiff failed with status $status"
@@ -50,7 +54,7 @@ step "What they export"
 for library in "${libraries[@]}"; do
   file=$(find "$build/now" -name "lib$library.so")
   symbols=$(nm -DC --defined-only "$file" | cut -d' ' -f3-)
-  foreign=$(grep -vE '^((vtable|typeinfo|typeinfo name|guard variable|VTT) for )?txinbox::|^txinbox_|\(txinbox::|^$' <<<"$symbols" || true)
+  foreign=$(grep -vE '^((vtable|typeinfo|typeinfo name|guard variable|VTT) for )?txinbox::|^txinbox_|^$' <<<"$symbols" || true)
   [ -z "$foreign" ] || fail "lib$library.so exports what is not of txinbox: $foreign"
   printf '  %-22s %5d symbols\n' "lib$library.so" "$(wc -l <<<"$symbols")"
 done
@@ -75,22 +79,27 @@ else
   echo "There is no tag, so there is no release to compare with."
 fi
 
-# seed NAME FILE SED_PROGRAM: a copy of the source with a change, and its core library.
+# seed NAME LIBRARY FILE SED_PROGRAM: a copy of the source with a change, and a library of it.
 seed() {
   rm -rf "$build/$1.source"
   mkdir "$build/$1.source"
   git -C "$root" ls-files -z | tar -C "$root" --null -T - -c | tar -C "$build/$1.source" -x
-  sed -i "$3" "$build/$1.source/$2"
-  ! cmp -s "$root/$2" "$build/$1.source/$2" || fail "the change $1 changes nothing in $2"
-  build_libraries "$1" "$build/$1.source" txinbox_core
+  sed -i "$4" "$build/$1.source/$3"
+  ! cmp -s "$root/$3" "$build/$1.source/$3" || fail "the change $1 changes nothing in $3"
+  build_libraries "$1" "$build/$1.source" "$2"
 }
-core=$(find "$build/now" -name libtxinbox_core.so)
+# library NAME LIBRARY: its file in the build NAME.
+library() { find "$build/$1" -name "lib$2.so"; }
 
 step "A break: a new first member of a public struct"
-seed public include/txinbox/message.hpp 's/^struct Message {$/struct Message {\n  long new_member = 0;/'
-if compare "$core" "$(find "$build/public" -name libtxinbox_core.so)" seeded; then fail "abidiff does not find the break"; fi
+seed public txinbox_core include/txinbox/message.hpp 's/^struct Message {$/struct Message {\n  long new_member = 0;/'
+if compare "$(library now txinbox_core)" "$(library public txinbox_core)" public; then fail "abidiff does not find the break"; fi
+
+step "A break: a new first member of a public struct of a component"
+seed component txinbox_redis components/redis/include/txinbox/redis.hpp 's/^struct RedisOptions {$/struct RedisOptions {\n  long new_member = 0;/'
+if compare "$(library now txinbox_redis)" "$(library component txinbox_redis)" component; then fail "abidiff does not find the break"; fi
 
 step "No break: a new member of a class that is not public"
-seed internal src/pool/pool_state.hpp 's/^class PoolState {$/class PoolState {\n  long new_member_ = 0;/'
-compare "$core" "$(find "$build/internal" -name libtxinbox_core.so)" internal || fail "abidiff reports a class that is not public"
+seed internal txinbox_core src/pool/pool_state.hpp 's/^class PoolState {$/class PoolState {\n  long new_member_ = 0;/'
+compare "$(library now txinbox_core)" "$(library internal txinbox_core)" internal || fail "abidiff reports a class that is not public"
 step "The interface is as it should be"

@@ -90,6 +90,22 @@ in_system user "man -w txinbox txinbox-torture >/dev/null 2>&1 || test -e /usr/s
 install txinbox-kafka txinbox-rabbitmq txinbox-rocketmq
 step plugins
 in_system user /tests/plugins
+step "Plugins that are no plugins"
+plugin=$(in_system user "dpkg -L txinbox-kafka | grep '[.]so$'")
+# refused_plugin TEXT: the command must not consume with the changed plugin, and say this.
+refused_plugin() {
+  local text status=0
+  text=$(in_system user "txinbox consume --db sqlite:/tmp/inbox.db --from 'kafka://127.0.0.1:9/orders?group=g' --dead-letters d \
+    --consumer c --key /id --sql 'SELECT 1'" 2>&1) || status=$?
+  echo "$text"
+  [[ $status != 0 && $text = *"$1"* ]] || fail "status $status and not \"$1\""
+}
+cp "$work/user$plugin" "$work/plugin"
+sed -i "s/$version/9.9.9/" "$work/user$plugin"
+refused_plugin "has version 9.9.9, but this is txinbox $version"
+echo nothing >"$work/user$plugin"
+refused_plugin "cannot be loaded"
+cp "$work/plugin" "$work/user$plugin"
 install libtxinbox-dev libtxinbox-kafka-dev g++ make cmake pkg-config txinbox-doc
 step compile
 in_system user /tests/compile
