@@ -1,7 +1,7 @@
 #!/bin/sh
 # Installs missing packages of Debian 12. If none is missing, it does nothing and needs no root.
 #
-# Usage: install-packages.sh build|test|cluster|page|site|watching|bench|brokers|abi|debian
+# Usage: install-packages.sh build|test|cluster|page|site|watching|bench|brokers|abi|conan|debian
 #   build    the packages for the library, the command and examples/run.sh
 #   test     the packages of build, and those for tests/run.sh
 #   cluster  the packages of test, and those for the steps galera, failover, vitess and oceanbase of tests/run.sh
@@ -11,6 +11,7 @@
 #   bench    the packages of build, and those for bench/run.sh
 #   brokers  the packages of build, and those for examples/brokers/demo.sh
 #   abi      the packages of test, and those for the step abi of tests/run.sh
+#   conan    the packages of build, and those for the step conan of tests/run.sh
 #   debian   the packages of test, and those for the step debian of tests/run.sh
 set -eu
 
@@ -30,10 +31,12 @@ bench="ccache mariadb-server-core mariadb-client-core postgresql-15 postgresql-c
   gnuplot-nox fonts-dejavu-core valgrind libcpp-httplib-dev redis-server redis-tools"
 brokers="default-jre-headless maven kcat rabbitmq-server amqp-tools openssl socat iproute2 util-linux"
 abi="abigail-tools"
+conan="python3-venv git ccache"
 debian="mmdebstrap dpkg-dev"
 
 case ${1:-} in
   abi) wanted="$build $test $components $brokers $abi" ;;
+  conan) wanted="$build $components $conan" ;;
   debian) wanted="$build $test $components $brokers $debian" ;;
   brokers) wanted="$build $components $brokers" ;;
   build) wanted=$build ;;
