@@ -77,7 +77,9 @@ cp -r "$root/debian/tests" "$work/user/tests"
 echo 'deb [trusted=yes] file:/packages ./' >"$work/user/etc/apt/sources.list.d/txinbox.list"
 install() { in_system user "apt-get -q update && apt-get -q -y install --no-install-recommends $*" >>"$output/user.log" 2>&1 ||
   { tail -20 "$output/user.log" >&2; fail "apt-get install $* failed"; }; }
-install txinbox sqlite3
+# The command of docs/operations/building.md. Later, the packages come from the folder, as from a mirror.
+install sqlite3 "/packages/txinbox_*.deb /packages/libtxinbox0.1_*.deb /packages/libtxinbox-http0.1_*.deb" \
+  "/packages/libtxinbox-redis0.1_*.deb"
 echo "The command depends on $(in_system user "ldd /usr/bin/txinbox | wc -l") shared objects."
 if in_system user "dpkg -l" | grep -E 'grpc|protobuf|librdkafka|librabbitmq'; then
   fail "the package txinbox pulls a broker's client library"
@@ -109,6 +111,14 @@ cp "$work/plugin" "$work/user$plugin"
 install libtxinbox-dev libtxinbox-kafka-dev g++ make cmake pkg-config txinbox-doc
 step compile
 in_system user /tests/compile
+step "The users' programs of tests/package"
+install libtxinbox-rabbitmq-dev libtxinbox-redis-dev libtxinbox-rocketmq-dev
+cp -r "$root/tests/package" "$work/user/package"
+for program in find_package core find_brokers; do
+  in_system user "cmake -S /package/$program -B /tmp/$program && cmake --build /tmp/$program && /tmp/$program/consumer" \
+    >>"$output/user.log" 2>&1 || { tail -20 "$output/user.log" >&2; fail "tests/package/$program failed"; }
+done
+rm -r "$work/user/package" "$work"/user/tmp/*
 in_system user "test -e /usr/share/doc/txinbox/docs/operations/migrations.md"
 
 step "Upgrade to the next version"
