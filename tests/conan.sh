@@ -12,6 +12,7 @@ root=$(cd "$(dirname "$0")/.." && pwd)
 mkdir -p "$1/conan"
 folder=$(cd "$1/conan" && pwd)
 export CONAN_HOME=$folder/home
+if command -v ccache >/dev/null; then export CMAKE_CXX_COMPILER_LAUNCHER=ccache; fi
 
 step() { printf '== [%d:%02d] %s\n' $((SECONDS / 60)) $((SECONDS % 60)) "$*"; }
 
