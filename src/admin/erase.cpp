@@ -20,7 +20,8 @@ namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace {
 
-constexpr detail::EnumNames<EraseOutcome, EraseOutcome::torn> outcome_names("erased", "not_found", "running", "torn");
+constexpr detail::EnumNames<EraseOutcome, EraseOutcome::torn> erase_outcome_names("erased", "not_found", "running",
+                                                                                  "torn");
 
 /// The erasure of some messages of one consumer.
 class Erasure {
@@ -98,7 +99,7 @@ class Erasure {
 
 }  // namespace
 
-std::string_view to_string(EraseOutcome outcome) noexcept { return outcome_names[outcome]; }
+std::string_view to_string(EraseOutcome outcome) noexcept { return erase_outcome_names[outcome]; }
 
 std::vector<EraseOutcome> erase(ConnectionRef connection, std::string_view consumer,
                                 std::span<const std::string> business_keys, const OperatorAction& by,

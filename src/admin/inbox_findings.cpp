@@ -17,6 +17,8 @@ TXINBOX_NAMESPACE_BEGIN
 namespace detail {
 namespace {
 
+using backend::number_or_zero;
+
 using namespace std::chrono_literals;
 using backend::Row;
 
@@ -25,8 +27,6 @@ constexpr std::chrono::minutes time_to_take_over = 5min;
 
 /// Rows that are older than this show that nobody purges.
 constexpr std::chrono::days old_enough_to_purge{30};
-
-std::int64_t number(const std::optional<std::string>& text) { return backend::number_in(text.value_or("")); }
 
 std::string text_of(std::chrono::duration<double> time) {
   if (time >= std::chrono::days(2)) return fmt::format("{:.1f} days", time / std::chrono::days(1));
@@ -37,9 +37,9 @@ std::string text_of(std::chrono::duration<double> time) {
 
 std::string subject_of(std::string_view consumer) { return fmt::format("consumer {}", consumer); }
 
-class Reader {
+class FindingReader {
  public:
-  Reader(const backend::NativeConnection& sql, const backend::Dialect& dialect) : sql_(sql), dialect_(dialect) {}
+  FindingReader(const backend::NativeConnection& sql, const backend::Dialect& dialect) : sql_(sql), dialect_(dialect) {}
 
   void unfinished() {
     const std::string expired = fmt::format("state = 'consuming' AND lease_owner IS NOT NULL AND lease_expires_at < {}",
@@ -59,18 +59,18 @@ class Reader {
         add(Severity::warning, subject_of(consumer),
             fmt::format("torn messages: {}, the first since {} UTC; a part of their effect can be there, and they do "
                         "not run again",
-                        number(row[2]), row[3].value_or("")),
+                        number_or_zero(row[2]), row[3].value_or("")),
             fmt::format("repair the data of each, then `txinbox forget --consumer {} BUSINESS_KEY` lets its next "
                         "delivery run. To list them: SELECT business_key FROM {} WHERE consumer = {} AND "
                         "state = 'torn'",
                         consumer, table(), dialect_.text(consumer)));
       } else if (state == "parked") {
         add(Severity::note, subject_of(consumer),
-            fmt::format("parked messages: {}, the first since {} UTC", number(row[2]), row[3].value_or("")),
+            fmt::format("parked messages: {}, the first since {} UTC", number_or_zero(row[2]), row[3].value_or("")),
             fmt::format("`txinbox failed list --consumer {} --state parked`, then retry or discard them", consumer));
-      } else if (number(row[4]) > 0) {
+      } else if (number_or_zero(row[4]) > 0) {
         add(Severity::warning, subject_of(consumer),
-            fmt::format("expired leases that nobody has taken over: {}, the first at {} UTC", number(row[4]),
+            fmt::format("expired leases that nobody has taken over: {}, the first at {} UTC", number_or_zero(row[4]),
                         row[5].value_or("")),
             fmt::format("have the messages delivered again: the next delivery takes the lease over. To list them: "
                         "SELECT business_key FROM {} WHERE consumer = {} AND {}",
@@ -128,11 +128,11 @@ class Reader {
                          dialect_.utc_text("created_at"), dialect_.milliseconds_since("created_at"),
                          dialect_.table(backend::outbox_relay_table), dialect_.now(), messages),
              3)) {
-      if (std::chrono::milliseconds(number(row[1])) >= long_time)
-        old_message(row[0].value_or(""), number(row[2]) > 0, log_reader);
+      if (std::chrono::milliseconds(number_or_zero(row[1])) >= long_time)
+        old_message(row[0].value_or(""), number_or_zero(row[2]) > 0, log_reader);
     }
-    const auto parked =
-        number(backend::query_text(sql_, fmt::format("SELECT count(*) FROM {} WHERE parked_at IS NOT NULL", messages)));
+    const auto parked = number_or_zero(
+        backend::query_text(sql_, fmt::format("SELECT count(*) FROM {} WHERE parked_at IS NOT NULL", messages)));
     if (parked > 0) {
       add(Severity::note, "outbox", fmt::format("parked messages: {}", parked),
           "`txinbox outbox list --state parked`, then retry or discard them");
@@ -202,11 +202,11 @@ Notes read_notes(const backend::NativeConnection& sql, const backend::Dialect& d
                                   dialect.table(backend::consumer_table)),
                       7)) {
     ConsumerNotes& note = notes[row[0].value_or("")];
-    note.duplicates = number(row[1]);
-    if (row[2]) note.oldest_duplicate = std::chrono::milliseconds(number(row[2]));
+    note.duplicates = number_or_zero(row[1]);
+    if (row[2]) note.oldest_duplicate = std::chrono::milliseconds(number_or_zero(row[2]));
     note.oldest_duplicate_at = backend::time_in(row[3]);
-    if (row[4]) note.retention = std::chrono::seconds(number(row[4]));
-    note.purged = number(row[5]);
+    if (row[4]) note.retention = std::chrono::seconds(number_or_zero(row[4]));
+    note.purged = number_or_zero(row[5]);
     note.purged_at = backend::time_in(row[6]);
   }
   return notes;
@@ -225,7 +225,7 @@ std::optional<std::chrono::seconds> shorter(std::optional<std::chrono::seconds> 
 
 std::vector<Finding> inbox_findings(const backend::NativeConnection& sql, const backend::Dialect& dialect,
                                     OptionalTables has, const std::optional<backend::LogReader>& log_reader) {
-  Reader reader(sql, dialect);
+  FindingReader reader(sql, dialect);
   reader.unfinished();
   reader.retention();
   const auto read_if_allowed = [&](const auto& read, const auto& cannot_read) {

@@ -13,12 +13,11 @@ namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace detail {
 
+using backend::number_or_zero;
 using backend::Row;
 using Counts = std::map<std::string, std::int64_t>;
 
 namespace {
-
-std::int64_t number(const std::optional<std::string>& text) { return backend::number_in(text.value_or("")); }
 
 std::string name_in(const Row& row) { return row[0].value_or(""); }
 
@@ -41,16 +40,16 @@ std::int64_t StatusReader::read_rows(const Notes& notes) {
                                           dialect_.table(backend::consumed_message_table), is_meant("consumer")),
                               11)) {
     ConsumerStatus& consumer = of(name_in(row));
-    all += number(row[1]);
+    all += number_or_zero(row[1]);
     consumer.oldest = backend::time_in(row[2]);
     consumer.newest = backend::time_in(row[3]);
-    consumer.consumed = number(row[4]);
-    consumer.consuming = number(row[5]);
-    consumer.parked = number(row[6]);
-    consumer.discarded = number(row[7]);
-    consumer.leases_held = number(row[8]) - number(row[9]);
-    consumer.expired_leases = number(row[9]);
-    consumer.purge_backlog = number(row[10]);
+    consumer.consumed = number_or_zero(row[4]);
+    consumer.consuming = number_or_zero(row[5]);
+    consumer.parked = number_or_zero(row[6]);
+    consumer.discarded = number_or_zero(row[7]);
+    consumer.leases_held = number_or_zero(row[8]) - number_or_zero(row[9]);
+    consumer.expired_leases = number_or_zero(row[9]);
+    consumer.purge_backlog = number_or_zero(row[10]);
   }
   return all;
 }
@@ -68,7 +67,7 @@ Counts StatusReader::consumed_within(std::chrono::seconds time) const {
                        consumer, dialect_.table(backend::consumed_message_table), dialect_.before(time),
                        is_meant("consumer"), consumer),
            2)) {
-    counts[name_in(row)] = number(row[1]);
+    counts[name_in(row)] = number_or_zero(row[1]);
   }
   return counts;
 }
@@ -85,9 +84,9 @@ void StatusReader::read_failed(Parked parked) {
            3)) {
     ConsumerStatus& consumer = of(name_in(row));
     const std::string state = row[1].value_or(std::string(to_string(RowState::consuming)));
-    if (state == to_string(RowState::consuming)) consumer.failed += number(row[2]);
+    if (state == to_string(RowState::consuming)) consumer.failed += number_or_zero(row[2]);
     const bool is_parked = state == to_string(RowState::parked) || state == to_string(RowState::torn);
-    if (is_parked && parked == Parked::counted) consumer.parked += number(row[2]);
+    if (is_parked && parked == Parked::counted) consumer.parked += number_or_zero(row[2]);
   }
 }
 
@@ -95,7 +94,7 @@ void StatusReader::read_conflicts() {
   for (const Row& row : query(fmt::format("SELECT consumer, sum(deliveries) FROM {} WHERE {} GROUP BY consumer",
                                           dialect_.table(backend::conflicting_message_table), is_meant("consumer")),
                               2)) {
-    of(name_in(row)).conflicts = number(row[1]);
+    of(name_in(row)).conflicts = number_or_zero(row[1]);
   }
 }
 
@@ -119,8 +118,8 @@ void StatusReader::read_leases() {
                          leases.condition(consumer_), leases.consumer()),
              3)) {
     ConsumerStatus& consumer = of(name_in(row));
-    consumer.expired_leases = number(row[2]);
-    consumer.leases_held = number(row[1]) - number(row[2]);
+    consumer.expired_leases = number_or_zero(row[2]);
+    consumer.leases_held = number_or_zero(row[1]) - number_or_zero(row[2]);
   }
 }
 

@@ -35,6 +35,8 @@ long long number_in(std::string_view text, long long otherwise) {
   return number;
 }
 
+std::int64_t number_or_zero(const std::optional<std::string>& field) { return number_in(field.value_or("")); }
+
 std::optional<DatabaseTime> time_in(const std::optional<std::string>& field) {
   return field ? detail::parse_utc(*field) : std::nullopt;
 }

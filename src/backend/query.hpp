@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
@@ -32,6 +33,9 @@ std::string_view value_of(const Settings& settings, std::string_view name);
 
 /// Returns the number in the leading digits of `text`. Returns `otherwise` if there are no digits.
 long long number_in(std::string_view text, long long otherwise = 0);
+
+/// The number in a field of a row; 0 for NULL.
+std::int64_t number_or_zero(const std::optional<std::string>& field);
 
 /// Returns the time that `Dialect::utc_text` has made. None for NULL.
 std::optional<DatabaseTime> time_in(const std::optional<std::string>& field);

@@ -13,9 +13,9 @@ namespace detail {
 namespace {
 
 /// Reads numbers and the characters between them. If one is missing, `is_valid_to_the_end` returns false.
-class Reader {
+class TimeReader {
  public:
-  explicit Reader(std::string_view text) : text_(text) {}
+  explicit TimeReader(std::string_view text) : text_(text) {}
 
   int number(std::size_t digits) {
     int value = 0;
@@ -52,7 +52,7 @@ class Reader {
 
 std::optional<DatabaseTime> parse_utc(std::string_view text) {
   using namespace std::chrono;
-  Reader reader(text);
+  TimeReader reader(text);
   const int y = reader.number(4);
   reader.character('-');
   const int m = reader.number(2);

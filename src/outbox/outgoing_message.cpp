@@ -21,17 +21,17 @@ constexpr std::size_t longest_text = 255;
 constexpr std::size_t longest_payload = 4UL * 1024 * 1024;
 constexpr std::size_t longest_headers = 65'535;
 
-[[noreturn]] void refuse(const std::string& what) { throw Error(ErrorCode::invalid_message, what); }
+[[noreturn]] void refuse_message(const std::string& what) { throw Error(ErrorCode::invalid_message, what); }
 
 void check_text(std::string_view what, std::string_view text) {
   if (text.find('\0') != std::string_view::npos || find_invalid_utf8(text) != std::string_view::npos) {
-    refuse(fmt::format("OutgoingMessage::{} is not valid UTF-8 without NUL", what));
+    refuse_message(fmt::format("OutgoingMessage::{} is not valid UTF-8 without NUL", what));
   }
 }
 
 void check_text(std::string_view what, std::string_view text, std::size_t least) {
   if (text.size() < least || text.size() > longest_text) {
-    refuse(
+    refuse_message(
         fmt::format("OutgoingMessage::{} has {} bytes; it must have {} to {}", what, text.size(), least, longest_text));
   }
   check_text(what, text);
@@ -41,7 +41,7 @@ void check_text(std::string_view what, std::string_view text, std::size_t least)
 std::string checked_id(const std::string& id) {
   if (id.empty()) return id;
   auto uuid = parse_uuid(id);
-  if (!uuid) refuse("OutgoingMessage::id is not a UUID");
+  if (!uuid) refuse_message("OutgoingMessage::id is not a UUID");
   return *std::move(uuid);
 }
 
@@ -58,8 +58,8 @@ std::string headers_text(const std::map<std::string, std::string>& headers) {
   }
   text += '}';
   if (text.size() > longest_headers) {
-    refuse(fmt::format("OutgoingMessage::headers have {} bytes as JSON; at most {} are allowed", text.size(),
-                       longest_headers));
+    refuse_message(fmt::format("OutgoingMessage::headers have {} bytes as JSON; at most {} are allowed", text.size(),
+                               longest_headers));
   }
   return text;
 }
@@ -80,8 +80,8 @@ OutboxRow row_of(const OutgoingMessage& message) {
   check_text("key", message.key, 0);
   check_text("type", message.type, 0);
   if (message.payload.size() > longest_payload) {
-    refuse(fmt::format("OutgoingMessage::payload has {} bytes; at most {} are allowed", message.payload.size(),
-                       longest_payload));
+    refuse_message(fmt::format("OutgoingMessage::payload has {} bytes; at most {} are allowed", message.payload.size(),
+                               longest_payload));
   }
   return {.id = checked_id(message.id),
           .topic = message.topic,

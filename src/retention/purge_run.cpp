@@ -38,14 +38,14 @@ std::string_view name_of(Purgeable what) {
   }
 }
 
-[[noreturn]] void refuse(const std::string& text) { throw Error(ErrorCode::invalid_argument, text); }
+[[noreturn]] void refuse_options(const std::string& text) { throw Error(ErrorCode::invalid_argument, text); }
 
 }  // namespace
 
 void check_age(std::string_view name, std::chrono::seconds older_than) {
   constexpr std::chrono::days longest{36'500};
   if (older_than < std::chrono::seconds(1) || older_than > longest) {
-    refuse(
+    refuse_options(
         fmt::format("{} is {} s; it must be from 1 s to 100 years, and longer than the longest time after which a "
                     "message can be delivered again",
                     name, older_than.count()));
@@ -56,16 +56,17 @@ void check(const PurgeOptions& options) {
   if (!options.consumer.empty()) check_consumer(options.consumer);
   if (options.by) check_operator_action(*options.by);
   if (options.batch_size < 1 || options.batch_size > largest_batch) {
-    refuse(fmt::format("PurgeOptions::batch_size is {}; it must be from 1 to {}", options.batch_size, largest_batch));
+    refuse_options(
+        fmt::format("PurgeOptions::batch_size is {}; it must be from 1 to {}", options.batch_size, largest_batch));
   }
   if (options.max_time < std::chrono::milliseconds::zero()) {
-    refuse("PurgeOptions::max_time must be at least zero, which is no limit");
+    refuse_options("PurgeOptions::max_time must be at least zero, which is no limit");
   }
   if (options.max_batch_time < std::chrono::milliseconds(1)) {
-    refuse("PurgeOptions::max_batch_time must be at least 1 ms");
+    refuse_options("PurgeOptions::max_batch_time must be at least 1 ms");
   }
   if (!(options.duty > 0 && options.duty <= 1)) {
-    refuse("PurgeOptions::duty must be above 0 and at most 1, which never rests");
+    refuse_options("PurgeOptions::duty must be above 0 and at most 1, which never rests");
   }
   check(options.retry);
   check(options.listeners);

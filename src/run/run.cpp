@@ -10,12 +10,12 @@ TXINBOX_NAMESPACE_BEGIN
 namespace {
 
 constexpr detail::EnumNames<Ordering, Ordering::key> order_names("lane", "key");
-constexpr detail::EnumNames<RunEnd, RunEnd::not_at_end> end_names("stopped", "idle", "unreachable", "not_at_end");
+constexpr detail::EnumNames<RunEnd, RunEnd::not_at_end> run_end_names("stopped", "idle", "unreachable", "not_at_end");
 
 }  // namespace
 
 std::string_view to_string(Ordering order) noexcept { return order_names[order]; }
-std::string_view to_string(RunEnd end) noexcept { return end_names[end]; }
+std::string_view to_string(RunEnd end) noexcept { return run_end_names[end]; }
 
 RunSummary run(Source& source, TxConsumer& consumer, const MessageOf& message_of, const BatchHandlers& handlers,
                const RunOptions& options) {

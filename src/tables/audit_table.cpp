@@ -14,7 +14,7 @@ namespace {
 constexpr std::size_t max_actor = 255;
 constexpr std::size_t max_reason = 1000;
 
-void check_text(std::string_view what, std::string_view text, std::size_t min, std::size_t max) {
+void check_part(std::string_view what, std::string_view text, std::size_t min, std::size_t max) {
   const auto refuse = [&](std::string_view why) {
     throw Error(ErrorCode::invalid_argument, fmt::format("OperatorAction::{} {}", what, why));
   };
@@ -27,8 +27,8 @@ void check_text(std::string_view what, std::string_view text, std::size_t min, s
 }  // namespace
 
 void check_operator_action(const OperatorAction& by) {
-  check_text("actor", by.actor, 1, max_actor);
-  check_text("reason", by.reason, 0, max_reason);
+  check_part("actor", by.actor, 1, max_actor);
+  check_part("reason", by.reason, 0, max_reason);
 }
 
 void add_audit_row(backend::Session& session, const AuditEntry& entry, std::size_t messages,

@@ -46,7 +46,7 @@ std::string returning_fence(const Dialect& sql) {
 }
 
 /// Values: consumer, key, message id, hash, token, owner, milliseconds of the lease.
-constexpr KeptStatement insert_row{[](const Dialect& sql) {
+constexpr KeptStatement insert_lease{[](const Dialect& sql) {
   return fmt::format(
       "INSERT INTO {} (consumer, business_key, message_id, content_hash, state, attempt_token, lease_owner, "
       "lease_fence, lease_expires_at, attempts, consumed_at) VALUES ({}, {}, {}, {}, 'consuming', {}, {}, {}, {}, 1, "
@@ -150,7 +150,7 @@ std::optional<std::int64_t> LeaseTable::insert(const LeaseOwner& owner, std::str
                                          {owner.token.bytes(), token},
                                          {owner.name},
                                          {length, integer}}};
-  return backend::try_insert_kept(session_, insert_row, values);
+  return backend::try_insert_kept(session_, insert_lease, values);
 }
 
 std::optional<std::int64_t> LeaseTable::take_over(const LeaseOwner& owner, std::string_view content_hash,

@@ -35,7 +35,7 @@ bool is_failure_of_check(const std::exception_ptr& error) {
   return false;
 }
 
-[[noreturn]] void refuse(const std::string& text) {
+[[noreturn]] void refuse_check(const std::string& text) {
   throw Error(ErrorCode::invalid_argument, "check_handler: " + text);
 }
 
@@ -126,7 +126,8 @@ class HandlerChecker {
   Delivered deliver_new(TxConsumer& consumer, const Message& message, const Handler& handler) const {
     Delivered delivered = deliver(consumer, message, handler);
     if (delivered.is(Outcome::already_consumed)) {
-      refuse(fmt::format("the key of message {} was consumed before; return new keys, or empty the database", number_));
+      refuse_check(
+          fmt::format("the key of message {} was consumed before; return new keys, or empty the database", number_));
     }
     return delivered;
   }
@@ -170,12 +171,12 @@ class HandlerChecker {
       }
     }
     if (!delivered.is(Outcome::consumed) || delivered.result->refused) {
-      refuse(delivered.result->refused ? "the handler refuses message 1; return messages that it accepts"
-                                       : delivered.text() + "; return messages that the handler accepts");
+      refuse_check(delivered.result->refused ? "the handler refuses message 1; return messages that it accepts"
+                                             : delivered.text() + "; return messages that the handler accepts");
     }
     after_ = effects(pool, first_);
     if (after_ == before_) {
-      refuse(
+      refuse_check(
           "`effects` has the same text before and after the handler, so no check would find anything; read what the "
           "handler changes");
     }
@@ -313,7 +314,7 @@ class HandlerChecker {
 
 std::vector<HandlerDefect> check_handler(const HandlerCheck& check) {
   if (!check.open_pool || !check.handler || !check.message || !check.effects) {
-    refuse("the members open_pool, handler, message and effects must not be empty");
+    refuse_check("the members open_pool, handler, message and effects must not be empty");
   }
   return HandlerChecker(check).run();
 }

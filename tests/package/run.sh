@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs txinbox, or builds and runs a small program that uses it. For ctest.
 #
-# Usage: run.sh install|find_package|find_component|find_core|find_brokers|missing_component|build_core|no_clients|
+# Usage: run.sh install|find_package|find_component|find_core|find_brokers|missing_component|build_core|no_clients|unity|
 #               add_subdirectory|fetch_content|pkg_config
 #        static|shared
 #
@@ -109,6 +109,12 @@ case $method in
       grep -w "${component#*:}" "$folder/no_clients.log"
       rm -r "$folder/no_clients"
     done
+    exit
+    ;;
+  unity)
+    # One file for each library and the command: names in an anonymous namespace are unique in each of them.
+    configure_and_build "$TXINBOX_SOURCE" "$folder/unity" -DCMAKE_UNITY_BUILD=ON -DCMAKE_UNITY_BUILD_BATCH_SIZE=0 \
+      -DTXINBOX_BUILD_TESTS=OFF -DTXINBOX_BUILD_EXAMPLES=OFF -DTXINBOX_BUILD_BENCHMARKS=OFF
     exit
     ;;
   build_core)

@@ -22,7 +22,7 @@ bool is_token(char c) {
          std::string_view("!#$%&'*+-.^_`|~").find(c) != std::string_view::npos;
 }
 
-bool is_name(std::string_view name) { return !name.empty() && std::ranges::all_of(name, is_token); }
+bool is_field_name(std::string_view name) { return !name.empty() && std::ranges::all_of(name, is_token); }
 
 bool is_value(std::string_view value) {
   return std::ranges::none_of(value, [](char c) { return c == '\r' || c == '\n' || c == '\0'; });
@@ -55,7 +55,7 @@ std::string stored_form(const Response& response, const std::vector<std::string>
   stored.reserve(128 + (with_body ? response.body.size() : 0));
   stored.append(version).append(std::to_string(response.status)).append(" ").append(line_end);
   for (const Header& each : response.headers) {
-    if (!is_name(each.name) || !is_value(each.value)) {
+    if (!is_field_name(each.name) || !is_value(each.value)) {
       throw Error(
           ErrorCode::invalid_argument,
           "the handler's Response has a header field whose name is no token, or whose value holds CR, LF or NUL");
@@ -84,7 +84,7 @@ std::optional<Response> read_stored_form(std::string_view stored) {
     if (!line) return std::nullopt;
     if (line->empty()) break;
     const auto at = line->find(colon);
-    if (at == std::string_view::npos || !is_name(line->substr(0, at)) || !is_value(line->substr(at))) {
+    if (at == std::string_view::npos || !is_field_name(line->substr(0, at)) || !is_value(line->substr(at))) {
       return std::nullopt;
     }
     response.headers.push_back({std::string(line->substr(0, at)), std::string(line->substr(at + colon.size()))});

@@ -24,7 +24,7 @@ milliseconds timeout_until(Clock::time_point time) {
   return std::max(milliseconds(1), std::chrono::ceil<milliseconds>(time - Clock::now()));
 }
 
-std::string text_of(const amqp_bytes_t& bytes) {
+std::string string_of(const amqp_bytes_t& bytes) {
   return bytes.bytes == nullptr ? "" : std::string(static_cast<const char*>(bytes.bytes), bytes.len);
 }
 
@@ -154,11 +154,12 @@ void check(const RabbitMqPublisherOptions& options) {
 Lost closed_by_broker(const amqp_method_t& method) {
   if (method.id == AMQP_CONNECTION_CLOSE_METHOD) {
     const auto* close = static_cast<const amqp_connection_close_t*>(method.decoded);
-    return {.why = "the broker closed the connection: " + text_of(close->reply_text), .reply_code = close->reply_code};
+    return {.why = "the broker closed the connection: " + string_of(close->reply_text),
+            .reply_code = close->reply_code};
   }
   if (method.id == AMQP_CHANNEL_CLOSE_METHOD) {
     const auto* close = static_cast<const amqp_channel_close_t*>(method.decoded);
-    return {.why = "the broker closed the channel: " + text_of(close->reply_text),
+    return {.why = "the broker closed the channel: " + string_of(close->reply_text),
             .reply_code = close->reply_code,
             .refuses_consumer = (static_cast<amqp_method_number_t>(close->class_id) << 16U | close->method_id) ==
                                 AMQP_BASIC_CONSUME_METHOD};

@@ -33,7 +33,7 @@ namespace {
 using namespace std::chrono_literals;
 using std::chrono::milliseconds;
 
-constexpr amqp_channel_t only_channel = 1;
+constexpr amqp_channel_t publisher_channel = 1;
 
 /// Whether the broker closed the channel because of one message.
 bool is_about_a_message(const Lost& why) {
@@ -156,14 +156,14 @@ class Channel {
     is_blocked_ = false;
     connection_ = log_in(options_.server, no_heartbeat, give_up_);
     amqp_connection_state_t connection = connection_.get();
-    open_channel(connection, only_channel, give_up_);
+    open_channel(connection, publisher_channel, give_up_);
     if (!options_.exchange.empty()) {
       end_requests_at(connection, give_up_);
-      amqp_exchange_declare(connection, only_channel, bytes_of(options_.exchange), amqp_empty_bytes, 1, 0, 0, 0,
+      amqp_exchange_declare(connection, publisher_channel, bytes_of(options_.exchange), amqp_empty_bytes, 1, 0, 0, 0,
                             amqp_empty_table);
       require(amqp_get_rpc_reply(connection), options_.exchange.c_str());
     }
-    ask_for_confirmations(connection, only_channel, give_up_);
+    ask_for_confirmations(connection, publisher_channel, give_up_);
   }
 
   /// Reads the frames that have arrived since the last call. So a connection that the broker has closed is noticed.
@@ -198,7 +198,7 @@ class Channel {
       }
       // The message is mandatory. Otherwise the broker would confirm and drop a message that no queue accepts.
       require(
-          amqp_basic_publish(connection_.get(), only_channel, bytes_of(options_.exchange),
+          amqp_basic_publish(connection_.get(), publisher_channel, bytes_of(options_.exchange),
                              bytes_of(message.routing_key), 1, 0, &message.properties.get(), bytes_of(message.body)),
           "publishing");
       unconfirmed_[++published_] = i;

@@ -25,7 +25,7 @@ using std::chrono::milliseconds;
 constexpr auto longest_step = 4s;
 constexpr milliseconds longest_answer = 2s;
 constexpr milliseconds longest_letters = 3s;
-constexpr auto longest_close = 1500ms;
+constexpr auto longest_source_close = 1500ms;
 constexpr auto longest_reading = 1s;
 constexpr auto expiring_interval = 5s;
 /// A connection that lasts for this long is not one that ends because of a message that it gets.
@@ -315,7 +315,7 @@ SourceStatus RabbitMqSource::status() {
 
 void RabbitMqSource::close() noexcept {
   if (std::exchange(is_closed_, true)) return;
-  const auto give_up = Clock::now() + longest_close;
+  const auto give_up = Clock::now() + longest_source_close;
   if (connection_) {
     end_requests_at(connection_.get(), give_up);
     // The broker answers after it has handled the previous acknowledgements.

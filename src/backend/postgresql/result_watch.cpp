@@ -19,7 +19,7 @@ namespace {
 constexpr std::string_view in_failed_sql_transaction = "25P02";
 
 /// The trigger of V1__inbox.sql has refused a COMMIT, and so the server has rolled back.
-constexpr std::string_view commit_refused = "TXI01";
+constexpr std::string_view refused_commit_state = "TXI01";
 
 template <std::size_t N>
 bool begins_with_one_of(const std::array<std::string_view, N>& words, std::string_view tag) noexcept {
@@ -44,7 +44,7 @@ class Watched {
 
  private:
   void take_error(const char* code) noexcept {
-    if (code == commit_refused) ended_ = true;
+    if (code == refused_commit_state) ended_ = true;
     if (code != in_failed_sql_transaction) std::strncpy(sqlstate_.data(), code, sqlstate_.size() - 1);
   }
 

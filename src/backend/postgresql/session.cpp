@@ -22,7 +22,7 @@ struct Setting {
   bool reported;  ///< The server reports each change of the setting, so comparing it costs nothing.
 };
 
-constexpr std::string_view read_only = "default_transaction_read_only";
+constexpr std::string_view read_only_setting = "default_transaction_read_only";
 
 /// The settings that a handler can leave changed for the next handler.
 constexpr std::array settings = {Setting{"session_authorization", true},  // before role, because setting it resets the
@@ -88,7 +88,7 @@ void PostgresqlSession::remember_settings() {
   remembered_.clear();
   for (const Setting& each : settings) {
     remembered_.push_back(field(values, 0, static_cast<int>(remembered_.size())));
-    if (is_direct_ && each.name == read_only) lends_read_only_ = std::exchange(remembered_.back(), "on");
+    if (is_direct_ && each.name == read_only_setting) lends_read_only_ = std::exchange(remembered_.back(), "on");
     const std::string value = quote_literal(pg, remembered_.back());
     if (std::string_view(each.name) == "role") role_ = value;
     if (!each.reported) {
@@ -110,7 +110,7 @@ void PostgresqlSession::remember_settings() {
 }
 
 void PostgresqlSession::lend() {
-  if (refuses_writes_) exec(connection(), fmt::format("SET {} = {}", read_only, lends_read_only_));
+  if (refuses_writes_) exec(connection(), fmt::format("SET {} = {}", read_only_setting, lends_read_only_));
 }
 
 /// `asked` is the server's answer: whether the settings that it does not report to the client are unchanged.
