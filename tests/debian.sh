@@ -103,7 +103,7 @@ refused_plugin() {
   [[ $status != 0 && $text = *"$1"* ]] || fail "status $status and not \"$1\""
 }
 cp "$work/user$plugin" "$work/plugin"
-sed -i "s/$version/9.9.9/" "$work/user$plugin"
+sed -i "s/${version//./[.]}/9.9.9/" "$work/user$plugin"
 refused_plugin "has version 9.9.9, but this is txinbox $version"
 echo nothing >"$work/user$plugin"
 refused_plugin "cannot be loaded"
