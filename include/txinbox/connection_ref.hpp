@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <memory>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 
 #include <txinbox/version.hpp>
@@ -19,6 +20,7 @@ class session;
 namespace txinbox {
 TXINBOX_API_BEGIN
 
+class Connection;
 class NativeHandle;
 
 /// A time that a database has noted, in UTC.
@@ -60,9 +62,13 @@ struct ConnectionAccess;
 class ConnectionRef {
  public:
   // NOLINTBEGIN(google-explicit-constructor, bugprone-forwarding-reference-overload): what it is made from converts
+  /// A connection of a pool.
+  ConnectionRef(const Connection& connection);
+
   /// A SOCI session, or an object that converts to one.
   template <class Session>
-  requires std::convertible_to<Session, soci::session&> ConnectionRef(Session&& session)
+  requires(std::convertible_to<Session, soci::session&> && !std::same_as<std::remove_cvref_t<Session>, Connection>)
+      ConnectionRef(Session&& session)
       : connection_(detail::soci_connection(std::forward<Session>(session))) {}
 
   /// A connection of a client library.

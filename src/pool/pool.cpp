@@ -1,5 +1,6 @@
 #include <utility>
 
+#include <txinbox/connection_ref.hpp>
 #include <txinbox/pool.hpp>
 
 #include "pool/pool_state.hpp"
@@ -21,6 +22,14 @@ Connection& Connection::operator=(Connection&& other) noexcept {
 Connection::~Connection() {
   if (slot_) pool_->give_back(std::move(slot_));
 }
+
+namespace detail {
+// libtxinbox has it. The reference is weak, so that a program without SOCI, which has no pool, does not need it.
+[[gnu::weak]] backend::ConnectionPtr soci_connection(soci::session& session);
+}  // namespace detail
+
+ConnectionRef::ConnectionRef(const Connection& connection)
+    : connection_(detail::soci_connection(connection.session())) {}
 
 soci::session& Connection::session() const noexcept { return *slot_->connection->soci(); }
 

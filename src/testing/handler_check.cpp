@@ -2,6 +2,7 @@
 
 #include <array>
 #include <chrono>
+#include <concepts>
 #include <condition_variable>
 #include <exception>
 #include <mutex>
@@ -71,6 +72,12 @@ class Meeting {
 const char* const run_on_session = "run all SQL on the session that the handler gets, and in tables with transactions";
 const char* const keep_nothing = "keep nothing in the handler from a run that was rolled back";
 
+/// The parameter of a handler that takes any connection. Of a handler with `const HandlerConnection&`, the library
+/// would make one that takes a session of SOCI, because a session converts to it. This part of the library must not
+/// need SOCI.
+template <class T>
+concept AnyConnection = std::same_as<T, detail::HandlerConnection>;
+
 class HandlerChecker {
  public:
   explicit HandlerChecker(const HandlerCheck& check) : check_(check) {}
@@ -87,8 +94,6 @@ class HandlerChecker {
   }
 
  private:
-  using Wrapped = std::function<void(const detail::HandlerConnection&, Delivery&)>;
-
   /// The next message. A delivery of a check must not end its validity.
   Message next() {
     Message message = check_.message(++number_);
@@ -193,8 +198,8 @@ class HandlerChecker {
   }
 
   /// Runs the handler, and then fails.
-  Wrapped failing() const {
-    return [this](const detail::HandlerConnection& connection, Delivery& delivery) {
+  Handler failing() const {
+    return [this](const AnyConnection auto& connection, Delivery& delivery) {
       check_.handler(connection, delivery);
       throw FailureOfCheck();
     };
@@ -225,7 +230,7 @@ class HandlerChecker {
     const Message message = next();
     int runs = 0;
     const Delivered delivered =
-        deliver_new(consumer, message, [&](const detail::HandlerConnection& connection, Delivery& delivery) {
+        deliver_new(consumer, message, [&](const AnyConnection auto& connection, Delivery& delivery) {
           check_.handler(connection, delivery);
           if (++runs == 1) throw FailureOfCheck();
         });
@@ -239,11 +244,10 @@ class HandlerChecker {
     const std::string error = detail::run_in_child([&](const std::function<void()>& end_process) {
       Pool pool = check_.open_pool();
       TxConsumer consumer(pool, check_.consumer, options());
-      const Result result =
-          consumer.consume(message, [&](const detail::HandlerConnection& connection, Delivery& delivery) {
-            check_.handler(connection, delivery);
-            end_process();
-          });
+      const Result result = consumer.consume(message, [&](const AnyConnection auto& connection, Delivery& delivery) {
+        check_.handler(connection, delivery);
+        end_process();
+      });
       return fmt::format("the delivery ended as {}, and the handler did not run", to_string(result.outcome));
     });
     if (!error.empty()) {
@@ -265,7 +269,7 @@ class HandlerChecker {
     TxConsumer consumer(pool, check_.consumer, options());
     const std::array<Message, 2> messages{next(), next()};
     Meeting meeting;
-    const Wrapped handler = [&](const detail::HandlerConnection& connection, Delivery& delivery) {
+    const Handler handler = [&](const AnyConnection auto& connection, Delivery& delivery) {
       if (delivery.attempt() == 1) meeting.wait();
       check_.handler(connection, delivery);
     };
@@ -283,7 +287,7 @@ class HandlerChecker {
     Pool pool = check_.open_pool();
     TxConsumer consumer(pool, check_.consumer, options());
     const std::array<Message, 2> messages{next(), next()};
-    const Wrapped handler = [&](const detail::HandlerConnection& connection, Delivery& delivery) {
+    const Handler handler = [&](const AnyConnection auto& connection, Delivery& delivery) {
       check_.handler(connection, delivery);
       if (delivery.message().business_key == messages[0].business_key) throw FailureOfCheck();
     };
