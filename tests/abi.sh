@@ -103,3 +103,5 @@ step "No break: a new member of a class that is not public"
 seed internal txinbox_core src/pool/pool_state.hpp 's/^class PoolState {$/class PoolState {\n  long new_member_ = 0;/'
 compare "$(library now txinbox_core)" "$(library internal txinbox_core)" internal || fail "abidiff reports a class that is not public"
 step "The interface is as it should be"
+echo "count: ${#libraries[@]} shared libraries"
+echo "count: 2 seeded breaks found"

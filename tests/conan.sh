@@ -43,4 +43,5 @@ create static
 create shared shared=True
 create without-soci soci=False
 create components shared=True http=True kafka=True rabbitmq=True redis=True rocketmq=True
-step "Four variants"
+step "All variants"
+echo "count: 4 variants"
