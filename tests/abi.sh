@@ -81,9 +81,7 @@ fi
 
 # seed NAME LIBRARY FILE SED_PROGRAM: a copy of the source with a change, and a library of it.
 seed() {
-  rm -rf "$build/$1.source"
-  mkdir "$build/$1.source"
-  git -C "$root" ls-files -z | tar -C "$root" --null -T - -c | tar -C "$build/$1.source" -x
+  "$root/tests/copy_source.sh" "$build/$1.source"
   sed -i "$4" "$build/$1.source/$3"
   ! cmp -s "$root/$3" "$build/$1.source/$3" || fail "the change $1 changes nothing in $3"
   build_libraries "$1" "$build/$1.source" "$2"

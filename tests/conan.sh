@@ -24,10 +24,8 @@ fi
 conan=$folder/venv/bin/conan
 "$conan" profile detect --force >"$folder/profile.log" 2>&1
 
-# A copy of what git has: Conan writes into the folder of the test package.
-rm -rf "$folder/source"
-mkdir "$folder/source"
-git -C "$root" ls-files -z | tar -C "$root" --null -T - -c | tar -C "$folder/source" -x
+# A copy, because Conan writes into the folder of the test package.
+"$root/tests/copy_source.sh" "$folder/source"
 
 # create NAME OPTION...
 create() {

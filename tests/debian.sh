@@ -23,7 +23,7 @@ trap 'rm -rf "$work"' EXIT
 step() { printf '== [%d:%02d] %s\n' $((SECONDS / 60)) $((SECONDS % 60)) "$*"; }
 fail() { echo "debian.sh: $*" >&2; exit 1; }
 
-# version_of FILE: the version that version.hpp has.
+# The version that version.hpp has.
 version=$(sed -n 's/^#define TXINBOX_VERSION_\(MAJOR\|MINOR\|PATCH\) *\([0-9]*\)$/\2/p' "$root/include/txinbox/version.hpp" |
   paste -sd .)
 grep -q "^txinbox ($version)" "$root/debian/changelog" ||
@@ -54,8 +54,7 @@ if [ -z "$built" ]; then
     sed 's/^debhelper-compat$/debhelper/')
   # shellcheck disable=SC2086  # a list of packages
   new_system build build-essential lintian $dependencies
-  mkdir "$work/build/source"
-  git -C "$root" ls-files -z | tar -C "$root" --null -T - -c | tar -C "$work/build/source" -x
+  "$root/tests/copy_source.sh" "$work/build/source"
   step "Build"
   in_system build "cd /source && dpkg-buildpackage --build=binary --no-sign -j$(nproc) &&
     cp ../txinbox*.deb ../libtxinbox*.deb ../*.changes ../*.buildinfo /packages" >"$output/dpkg-buildpackage.log" 2>&1 ||
