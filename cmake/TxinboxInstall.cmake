@@ -40,15 +40,17 @@ install(FILES ops/alerts.yml ops/grafana.json DESTINATION "${CMAKE_INSTALL_DATAD
 # Messages and the man pages name pages as docs/operations/migrations.md.
 install(DIRECTORY docs DESTINATION "${CMAKE_INSTALL_DOCDIR}" FILES_MATCHING PATTERN "*.md" PATTERN "*.svg" PATTERN "*.png"
         PATTERN api EXCLUDE PATTERN site EXCLUDE)
-install(DIRECTORY components DESTINATION "${CMAKE_INSTALL_DOCDIR}" FILES_MATCHING PATTERN README.md
-        PATTERN include EXCLUDE PATTERN src EXCLUDE PATTERN tests EXCLUDE PATTERN proto EXCLUDE PATTERN page EXCLUDE
-        PATTERN shared EXCLUDE)
+file(GLOB pages RELATIVE "${PROJECT_SOURCE_DIR}" "${PROJECT_SOURCE_DIR}/components/*/README.md")
+foreach(page IN LISTS pages)
+  cmake_path(GET page PARENT_PATH folder)
+  install(FILES ${page} DESTINATION "${CMAKE_INSTALL_DOCDIR}/${folder}")
+endforeach()
 install(FILES README.md ARCHITECTURE.md CHANGELOG.md CONTRIBUTING.md SECURITY.md DESTINATION "${CMAKE_INSTALL_DOCDIR}")
 install(FILES ops/vitess/vschema.json DESTINATION "${CMAKE_INSTALL_DATADIR}/txinbox/ops/vitess")
 if(TARGET txinbox-cli)
   # So the commands and their plugins find the shared libraries.
   set(binaries "${CMAKE_INSTALL_FULL_BINDIR}")
-  set(plugins "${CMAKE_INSTALL_FULL_LIBDIR}/txinbox")
+  GNUInstallDirs_get_absolute_install_dir(plugins TXINBOX_PLUGIN_DIR LIBDIR)
   foreach(folder IN ITEMS binaries plugins)
     cmake_path(RELATIVE_PATH CMAKE_INSTALL_FULL_LIBDIR BASE_DIRECTORY "${${folder}}" OUTPUT_VARIABLE to_libraries_from_${folder})
   endforeach()
@@ -57,7 +59,7 @@ if(TARGET txinbox-cli)
   install(TARGETS txinbox-cli txinbox-torture)
   if(plugin_targets)
     set_target_properties(${plugin_targets} PROPERTIES INSTALL_RPATH "\$ORIGIN/${to_libraries_from_plugins}")
-    install(TARGETS ${plugin_targets} LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}/txinbox")
+    install(TARGETS ${plugin_targets} LIBRARY DESTINATION "${TXINBOX_PLUGIN_DIR}")
   endif()
 endif()
 if(TARGET txinbox_reference_files)

@@ -1,4 +1,7 @@
-# The folders for the CMake package and the pkg-config files of the library and of each component.
+# The folders for the CMake package and the pkg-config files of the library and of each component, and for the plugins of
+# the command.
+
+set(TXINBOX_PLUGIN_DIR "${CMAKE_INSTALL_LIBDIR}/txinbox")
 
 set(TXINBOX_CMAKE_DIR "${CMAKE_INSTALL_LIBDIR}/cmake/txinbox" CACHE STRING "Where the CMake package goes")
 mark_as_advanced(TXINBOX_CMAKE_DIR)

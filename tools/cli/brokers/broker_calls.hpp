@@ -13,17 +13,11 @@
 #include <txinbox/outbox_relay.hpp>
 #include <txinbox/redrive.hpp>
 #include <txinbox/source.hpp>
-#include <txinbox/version.hpp>
-
-#define TXINBOX_CLI_STRING_OF(text) #text
-#define TXINBOX_CLI_VERSION(major, minor, patch) \
-  TXINBOX_CLI_STRING_OF(major) "." TXINBOX_CLI_STRING_OF(minor) "." TXINBOX_CLI_STRING_OF(patch)
 
 namespace txinbox::cli {
 
-/// The version that a file was compiled with.
-inline constexpr const char* compiled_version =
-    TXINBOX_CLI_VERSION(TXINBOX_VERSION_MAJOR, TXINBOX_VERSION_MINOR, TXINBOX_VERSION_PATCH);
+/// The version that a file was compiled with. The build sets it, for the command and for each plugin.
+inline constexpr const char* compiled_version = TXINBOX_CLI_VERSION;
 
 /// A function is null if the server does not have it.
 struct BrokerCalls {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <cstdlib>
 
 #include <fmt/format.h>
@@ -81,6 +82,12 @@ void refuse_password(std::string_view url, std::string_view option) {
 }
 
 }  // namespace
+
+std::string build_option(std::string_view component) {
+  std::string name(component);
+  std::ranges::transform(name, name.begin(), [](unsigned char c) { return std::toupper(c); });
+  return fmt::format("-DTXINBOX_WITH_{}=ON", name);
+}
 
 std::string source_url(const std::string& option) {
   if (!option.empty()) {

@@ -1,9 +1,3 @@
-#include <algorithm>
-#include <array>
-#include <cctype>
-#include <string>
-#include <utility>
-
 #include <fmt/format.h>
 
 #include "cli/brokers/find_calls.hpp"
@@ -21,10 +15,8 @@ const BrokerCalls& find_calls(std::string_view component) {
   if (component == #name) return *txinbox_broker_##name();
   TXINBOX_CLI_BROKERS
 #undef X
-  std::string option(component);
-  std::ranges::transform(option, option.begin(), [](unsigned char c) { return std::toupper(c); });
-  throw UsageError(fmt::format("this txinbox was built without {}: build it with -DTXINBOX_WITH_{}=ON{}", component,
-                               option, component == "http" ? " and cpp-httplib" : ""));
+  throw UsageError(fmt::format("this txinbox was built without {}: build it with {}{}", component,
+                               build_option(component), component == "http" ? " and cpp-httplib" : ""));
 }
 
 }  // namespace txinbox::cli

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <string>
 #include <string_view>
 
 #include "cli/brokers/broker_calls.hpp"
@@ -12,5 +13,8 @@ namespace txinbox::cli {
 /// Errors: `UsageError` if this installation does not have the component, or if its plugin cannot be loaded or has
 ///          another version. It says how to get it.
 const BrokerCalls& find_calls(std::string_view component);
+
+/// The option of CMake that builds a component: "-DTXINBOX_WITH_KAFKA=ON".
+std::string build_option(std::string_view component);
 
 }  // namespace txinbox::cli

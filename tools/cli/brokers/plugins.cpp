@@ -1,7 +1,5 @@
 #include <dlfcn.h>
 
-#include <algorithm>
-#include <cctype>
 #include <filesystem>
 #include <string>
 #include <system_error>
@@ -34,12 +32,9 @@ std::string package_of(std::string_view component) {
 const BrokerCalls& find_calls(std::string_view component) {
   const auto file = plugin_file(component);
   if (!std::filesystem::exists(file)) {
-    std::string option(component);
-    std::ranges::transform(option, option.begin(), [](unsigned char c) { return std::toupper(c); });
-    throw UsageError(
-        fmt::format("the plugin for {} is not installed: there is no file {}; build txinbox with -DTXINBOX_WITH_{}=ON, "
-                    "or on Debian: apt install {}",
-                    component, file.string(), option, package_of(component)));
+    throw UsageError(fmt::format(
+        "the plugin for {} is not installed: there is no file {}; build txinbox with {}, or on Debian: apt install {}",
+        component, file.string(), build_option(component), package_of(component)));
   }
   // It is never closed: its functions are in use until the process ends.
   void* const plugin = ::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
