@@ -70,6 +70,9 @@ class Connection {
 /// and full synchronization. The pool refuses unsafe settings after `on_connect` has run, and again when a consumer
 /// uses the session for the first time.
 ///
+/// On MariaDB and MySQL, a session that is opened on a read-only server is read-only, whatever privileges its user has.
+/// So a message does not take effect on a replica.
+///
 /// On PostgreSQL, a consumer's session is read-only outside of its transactions, unless the client connects through a
 /// pooler. A session that `acquire` lends is writable.
 ///

@@ -43,17 +43,17 @@ std::multiset<std::string> strings(soci::session& sql, const std::string& query)
 
 Pool Pair::primary(PoolOptions options) const { return open_pool(url(), std::move(options)); }
 
-std::string Pair::replica_url() const {
+std::string Pair::on_replica(const std::string& primary_url) const {
   // The same database, or schema, on the other port.
-  const std::string port = ":" + detail::parse_url(url()).port + "/";
-  std::string url = this->url();
+  const std::string port = ":" + detail::parse_url(primary_url).port + "/";
+  std::string url = primary_url;
   url.replace(url.rfind(port), port.size(), ":" + detail::parse_url(variable("TXINBOX_TEST_REPLICA_URL")).port + "/");
   return url;
 }
 
-Pool Pair::replica() const { return open_pool(replica_url()); }
+Pool Pair::replica(PoolOptions options) const { return open_pool(on_replica(url()), std::move(options)); }
 
-std::unique_ptr<soci::session> Pair::replica_session() const { return session_through(replica_url()); }
+std::unique_ptr<soci::session> Pair::replica_session() const { return session_through(on_replica(url())); }
 
 void Pair::wait_for_replica() const {
   if (on_mysql()) {

@@ -16,7 +16,10 @@ namespace txinbox::test {
 class Pair : public EffectDatabase {
  public:
   Pool primary(PoolOptions = {}) const;
-  Pool replica() const;
+  Pool replica(PoolOptions = {}) const;
+
+  /// The URL of the same database on the replica, for the user of `primary_url`.
+  std::string on_replica(const std::string& primary_url) const;
   std::unique_ptr<soci::session> replica_session() const;
 
   /// Waits until the replica has all commits that the primary has now.
@@ -32,9 +35,6 @@ class Pair : public EffectDatabase {
   /// key as many times as it took effect.
   std::multiset<std::string> consumed_on_replica() const;
   std::multiset<std::string> effects_on_replica() const;
-
- private:
-  std::string replica_url() const;
 };
 
 }  // namespace txinbox::test

@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include <soci/soci.h>
 #include <txinbox/pool.hpp>
 
 #include "base/token.hpp"
@@ -23,13 +24,10 @@ class User {
     }
   }
   ~User() {
-    if (on_mysql()) {
-      db_.run("drop user " + name_);
-      return;
+    try {
+      drop();
+    } catch (const soci::soci_error&) {  // the test has killed the server
     }
-    db_.run("reassign owned by " + name_ + " to current_user");
-    db_.run("drop owned by " + name_);
-    db_.run("drop role " + name_);
   }
   User(const User&) = delete;
   User& operator=(const User&) = delete;
@@ -46,6 +44,16 @@ class User {
   Pool pool() const { return open_pool(url(), {.connections = 1}); }
 
  private:
+  void drop() const {
+    if (on_mysql()) {
+      db_.run("drop user " + name_);
+      return;
+    }
+    db_.run("reassign owned by " + name_ + " to current_user");
+    db_.run("drop owned by " + name_);
+    db_.run("drop role " + name_);
+  }
+
   const TestDatabase& db_;
   std::string name_, password_;
 };

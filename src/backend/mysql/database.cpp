@@ -62,7 +62,7 @@ constexpr auto meanings = std::to_array<ErrorCodeMeaning<unsigned>>({
     {1615U, {serialization_failure, "a prepared statement is out of date"}},  // a new run prepares it again
     {1689U, {lock_timeout, "the wait for a lock was ended"}},                 // another session wants to lock the table
     {1690U, {other, "a number out of range"}},
-    {1792U, {read_only, "read-only transaction"}},
+    {1792U, {read_only, "a read-only transaction, as on a replica"}},
     {1836U, {read_only, "the server is read-only"}},
     {1878U, {environment, "a temporary file could not be written"}},
     {1927U, {connection_lost}},  // ER_CONNECTION_KILLED of MariaDB

@@ -127,14 +127,31 @@ void check_modes(const Settings& global, const Settings& session, Report& report
   }
 }
 
+bool has_replicas(const Settings& status) { return number_in(value_of(status, "Slaves_connected")) > 0; }
+
 void check_replication(const Settings& global, const Settings& status, Report& report) {
   const bool semi_sync = value_of(global, "rpl_semi_sync_master_enabled") == "ON" ||
                          value_of(global, "rpl_semi_sync_source_enabled") == "ON";
-  if (number_in(value_of(status, "Slaves_connected")) > 0 && !semi_sync) {
+  if (has_replicas(status) && !semi_sync) {
     report.note("replication",
                 "asynchronous: a failover can lose the last messages that were acknowledged, with their effect",
                 "enable semi-synchronous replication, or have the broker deliver again from before the failover");
   }
+}
+
+/// For a primary with replicas. A switch to a replica begins with read_only on this server.
+void check_switchover(const NativeConnection& sql, Report& report) {
+  const auto privileges = query(
+      sql,
+      "SELECT privilege_type FROM information_schema.user_privileges WHERE privilege_type = 'READ_ONLY ADMIN' AND "
+      "grantee = CONCAT(QUOTE(SUBSTRING_INDEX(CURRENT_USER(), '@', 1)), '@', "
+      "QUOTE(SUBSTRING_INDEX(CURRENT_USER(), '@', -1)))",
+      1);
+  if (privileges.empty()) return;
+  report.warn("READ_ONLY ADMIN",
+              "this user has it: when a replica takes over and this server becomes read-only, open connections of the "
+              "user go on writing, and keys take effect on both servers",
+              "REVOKE READ_ONLY ADMIN ON *.* FROM the service's user");
 }
 
 void check_galera(const Settings& global, const Settings& session, const Settings& status, Report& report) {
@@ -246,6 +263,7 @@ std::vector<Finding> check_mysql_server(const NativeConnection& sql) {
   check_replication(global, status, report);
   check_galera(global, session, status, report);
   check_numbers(session, report);
+  if (is_known && has_replicas(status)) check_switchover(sql, report);
   if (is_known) check_procedures(sql, report);
   // On a server that we do not know, something that a check reads may be missing.
   for (const auto check : {check_triggers, check_engines, check_sharding}) {

@@ -97,6 +97,8 @@ void MysqlSession::set_settings(const PoolOptions& options) {
   }
   std::string all = "SET autocommit = 1, sql_mode = CONCAT_WS(',', NULLIF(@@sql_mode, ''), 'STRICT_ALL_TABLES')";
   if (!flavour_.isolation.empty()) all += fmt::format(", {} = 'READ-COMMITTED'", flavour_.isolation);
+  // A user with READ ONLY ADMIN or SUPER may write on a replica. A key would then take effect there and on the primary.
+  if (is_known) all += fmt::format(", {} = CONCAT(@@global.read_only) NOT IN ('0', 'OFF')", flavour_.read_only);
 
   std::vector<std::string> wanted = {"time_zone = '+00:00'"};
   const auto limit = [&](std::string_view name, const auto& value) {

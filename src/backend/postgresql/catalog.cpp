@@ -103,7 +103,9 @@ class PostgresqlCatalog final : public Catalog {
   void begin_migrations() override {
     // Use READ COMMITTED, so that we see what other calls have migrated while this call waited.
     PGconn* pg = postgresql_native(sql_);
-    run_unbounded("BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE");
+    const auto begun = try_exec(pg, "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE");
+    refuse_standby(pg, begun.get());
+    if (!succeeded(begun.get())) throw_postgresql_error(pg, begun.get());
     run_unbounded("SET LOCAL lock_timeout = '60s'");
     run_unbounded("SET LOCAL statement_timeout = 0");
     run_unbounded("SET LOCAL client_min_messages = warning");

@@ -73,6 +73,11 @@ bool succeeded(const PGresult* result) noexcept {
   return status == PGRES_COMMAND_OK || status == PGRES_TUPLES_OK || status == PGRES_EMPTY_QUERY;
 }
 
+void refuse_standby(PGconn* connection, const PGresult* begun) {
+  if (sqlstate(begun) != "0A000") return;
+  throw_database_error(postgresql_name, connection, "25006", "txinbox: the server is read-only: it is a standby");
+}
+
 std::string quote_literal(PGconn* connection, std::string_view text) {
   return take(PQescapeLiteral(connection, text.data(), text.size()));
 }

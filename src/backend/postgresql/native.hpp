@@ -43,6 +43,9 @@ std::vector<Row> postgresql_rows(const PostgresqlResult&, std::size_t columns);
 std::string_view sqlstate(const PGresult* result) noexcept;
 bool succeeded(const PGresult* result) noexcept;
 
+/// Throws the error `read_only` if the result of BEGIN READ WRITE is the one of a standby: feature_not_supported.
+void refuse_standby(PGconn* connection, const PGresult* begun);
+
 std::string quote_literal(PGconn* connection, std::string_view text);
 std::string quote_identifier(PGconn* connection, std::string_view name);
 

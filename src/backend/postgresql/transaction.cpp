@@ -49,10 +49,9 @@ bool PostgresqlSession::guard_likely_intact() noexcept {
   return pg != nullptr && PQtransactionStatus(pg) == PQTRANS_INTRANS;
 }
 
-/// Throws if BEGIN failed. A standby refuses to begin a read-write transaction, with feature_not_supported.
+/// Throws if a standby refused the BEGIN.
 void PostgresqlSession::require_begun(const std::vector<PostgresqlResult>& results) const {
-  if (!refuses_writes_ || results.empty() || sqlstate(results[0].get()) != "0A000") return;
-  throw_database_error(postgresql_name, native(), "25006", "txinbox: the server is read-only: it is a standby");
+  if (refuses_writes_ && !results.empty()) refuse_standby(native(), results[0].get());
 }
 
 void PostgresqlSession::begin() {
