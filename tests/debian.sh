@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # Builds the Debian packages in a fresh Debian 12, and tests them in a second one: lintian, install, the programs of
-# debian/tests, upgrade and purge.
+# debian/tests, upgrade and purge. autopkgtest runs the programs in a third one.
 #
 # Usage: tests/debian.sh OUTPUT_FOLDER [--debs]
 #   OUTPUT_FOLDER  the packages go there, with the log of their build
 #   --debs         take the packages that are there already, instead of building them
 #
-# Needs root. It takes about 25 minutes, most of it the build. The two systems are folders in $TMPDIR (or /tmp), 3 GB
+# Needs root. It takes about 25 minutes, most of it the build. The systems are folders in $TMPDIR (or /tmp), 4 GB
 # together.
 set -euo pipefail
 
@@ -119,6 +119,16 @@ for program in find_package core find_brokers; do
 done
 rm -r "$work/user/package" "$work"/user/tmp/*
 in_system user "test -e /usr/share/doc/txinbox/docs/operations/migrations.md"
+
+step "autopkgtest in a third Debian 12"
+new_system autopkgtest autopkgtest
+echo 'deb [trusted=yes] file:/packages ./' >"$work/autopkgtest/etc/apt/sources.list.d/txinbox.list"
+mkdir -p "$work/autopkgtest/source"
+cp -r "$root/debian" "$work/autopkgtest/source/debian"
+in_system autopkgtest "apt-get -q update && autopkgtest --no-built-binaries --summary-file=/summary /source -- null" \
+  >"$output/autopkgtest.log" 2>&1 || { tail -30 "$output/autopkgtest.log" >&2; fail "autopkgtest: $output/autopkgtest.log"; }
+cat "$work/autopkgtest/summary"
+rm -rf "$work/autopkgtest"
 
 step "Upgrade to the next version"
 # The same contents under the next version's number.

@@ -2,13 +2,14 @@
 
 #include <algorithm>
 #include <utility>
-#include "consume/run_handler.hpp"
 
 #include <txinbox/error.hpp>
 
 #include "backend/error_class.hpp"
 #include "backend/failure.hpp"
 #include "base/reentrancy_check.hpp"
+#include "consume/consume_sequentially.hpp"
+#include "consume/run_handler.hpp"
 #include "message/key.hpp"
 #include "telemetry/listeners.hpp"
 #include "types/handler_error.hpp"

@@ -5,6 +5,7 @@
 
 #include "backend/failure.hpp"
 #include "backend/session.hpp"
+#include "consume/consume_sequentially.hpp"
 #include "consume/run_handler.hpp"
 #include "tables/conflicting_message_table.hpp"
 #include "transaction/claim.hpp"
@@ -184,13 +185,7 @@ bool BatchRun::run_in_savepoint(BatchItem& item, Key& key) {
   session_.backend().savepoint();
   bool confirming = false;
   try {
-    if (auto existing = transaction_.claim(context_.consumer, *item.message, item.hash.bytes())) {
-      key.existing = std::move(existing);
-      transaction_.release_savepoint(false);
-      return stage(item, key);
-    }
-    if (has_waited_too_long()) return false;
-    key.claim = transaction_.claims() - 1;
+    if (const auto ended = claim_in_savepoint(item, key)) return *ended;
     Staged done = run_handler_of(item);
     confirming = true;
     transaction_.release_savepoint(true);
@@ -204,6 +199,19 @@ bool BatchRun::run_in_savepoint(BatchItem& item, Key& key) {
     return undo_savepoint(item, key, claims_before, failure);
   }
   return true;
+}
+
+/// Claims the key. If the message cannot have it, its result is staged, and the function returns what its caller
+/// returns.
+std::optional<bool> BatchRun::claim_in_savepoint(BatchItem& item, Key& key) {
+  if (auto existing = transaction_.claim(context_.consumer, *item.message, item.hash.bytes())) {
+    key.existing = std::move(existing);
+    transaction_.release_savepoint(false);
+    return stage(item, key);
+  }
+  if (has_waited_too_long()) return false;
+  key.claim = transaction_.claims() - 1;
+  return std::nullopt;
 }
 
 /// Rolls back to the savepoint of a message that failed, and stages its result. Throws if the whole transaction has
@@ -239,13 +247,7 @@ bool BatchRun::undo_savepoint(BatchItem& item, Key& key, std::size_t claims_befo
 /// Claims the key of a refused message, only to store the result of the refusal.
 bool BatchRun::keep_refusal(BatchItem& item, Key& key) {
   session_.backend().savepoint();
-  if (auto existing = transaction_.claim(context_.consumer, *item.message, item.hash.bytes())) {
-    key.existing = std::move(existing);
-    transaction_.release_savepoint(false);
-    return stage(item, key);
-  }
-  if (has_waited_too_long()) return false;
-  key.claim = transaction_.claims() - 1;
+  if (const auto ended = claim_in_savepoint(item, key)) return *ended;
   transaction_.release_savepoint(true);
   key.staged = staged_.size();
   staged_.push_back({&item, {.outcome = Outcome::consumed, .stored = item.refusal, .refused = true}, true});
@@ -339,13 +341,6 @@ void BatchRun::publish(RecentKeyCache& recent, std::uint64_t losses_before, std:
     }
     each.item->result = std::move(each.result);
   }
-}
-
-bool ends_batch(const Result& result, OnFailure on_failure) noexcept {
-  const bool is_parked = result.outcome == Outcome::parked && (result.error || on_failure == OnFailure::stop_at_parked);
-  const bool blocks = is_parked || result.outcome == Outcome::failed || result.outcome == Outcome::in_progress ||
-                      result.outcome == Outcome::postponed;
-  return (on_failure != OnFailure::skip && blocks) || Failure(result.error).is_of_environment();
 }
 
 }  // namespace detail

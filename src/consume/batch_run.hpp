@@ -128,6 +128,7 @@ class BatchRun {
   bool run_at_once();
   Staged run_handler_of(BatchItem&);
   bool run_in_savepoint(BatchItem&, Key&);
+  std::optional<bool> claim_in_savepoint(BatchItem& item, Key& key);
   bool undo_savepoint(BatchItem&, Key&, std::size_t claims_before, const Failure&);
   bool keep_refusal(BatchItem&, Key&);
   void wait_until_durable();
@@ -152,10 +153,6 @@ class BatchRun {
   bool has_new_refusal_ = false;
   bool needs_reading_ = false;
 };
-
-/// Whether no later message of the batch may run after this result. Without `OnFailure::skip`, they wait until
-/// this message is delivered again. After an error of the environment, they would fail, too.
-bool ends_batch(const Result&, OnFailure) noexcept;
 
 }  // namespace detail
 TXINBOX_NAMESPACE_END

@@ -2,13 +2,20 @@
 
 #include <exception>
 
-#include "consume/batch_run.hpp"
+#include "backend/failure.hpp"
 #include "consume/single_delivery.hpp"
 #include "types/handler_error.hpp"
 
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace detail {
+
+bool ends_batch(const Result& result, OnFailure on_failure) noexcept {
+  const bool is_parked = result.outcome == Outcome::parked && (result.error || on_failure == OnFailure::stop_at_parked);
+  const bool blocks = is_parked || result.outcome == Outcome::failed || result.outcome == Outcome::in_progress ||
+                      result.outcome == Outcome::postponed;
+  return (on_failure != OnFailure::skip && blocks) || Failure(result.error).is_of_environment();
+}
 
 std::vector<Result> consume_sequentially(ConsumerContext& context, std::span<const Message> messages,
                                          const Handler& handler, OnFailure on_failure, Counting counting) {

@@ -13,6 +13,10 @@ namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace detail {
 
+/// Whether no later message of the batch may run after this result. Without `OnFailure::skip`, they wait until
+/// this message is delivered again. After an error of the environment, they would fail, too.
+bool ends_batch(const Result&, OnFailure) noexcept;
+
 /// Consumes a batch with one transaction for each message. `count_starts` needs this.
 std::vector<Result> consume_sequentially(ConsumerContext&, std::span<const Message>, const Handler&, OnFailure,
                                          Counting);

@@ -1,11 +1,9 @@
 #include "redrive/redriver.hpp"
 
 #include <algorithm>
-#include <cstdint>
 #include <exception>
 #include <memory>
 #include <new>
-#include <set>
 #include <utility>
 
 #include <txinbox/error.hpp>
@@ -89,8 +87,8 @@ RedriveSummary Redriver::run() {
     work_until_end();
   }
   write_audit("redrive");
-  summary_.left = left_.size();
-  for (const Left& each : left_) ++summary_.why[each.why];
+  summary_.left = left_.count();
+  summary_.why = left_.reasons();
   return summary_;
 }
 
@@ -136,14 +134,14 @@ std::size_t Redriver::room() const {
 }
 
 /// How many dead letters the source holds that are not worked on. A dry run acknowledges none.
-std::size_t Redriver::held() const { return left_.size() + (options_.dry_run ? summary_.redriven : 0); }
+std::size_t Redriver::held() const { return left_.count() + (options_.dry_run ? summary_.redriven : 0); }
 
 bool Redriver::ends() {
   if (options_.stop.stop_requested()) {
     summary_.end = RedriveEnd::stopped;
   } else if (options_.max != 0 && summary_.redriven >= options_.max) {
     summary_.end = RedriveEnd::limit;
-  } else if (held() >= options_.max_left || left_bytes_ >= most_left_bytes) {
+  } else if (held() >= options_.max_left || left_.bytes() >= most_left_bytes) {
     summary_.end = RedriveEnd::too_many_left;
   } else if (stuck_since_ && Clock::now() - *stuck_since_ >= longest_wait) {
     summary_.end = RedriveEnd::unreachable;
@@ -176,9 +174,7 @@ void Redriver::work(std::vector<Incoming> incoming) {
   }
   acknowledge(letters);
   for (auto& letter : letters) {
-    if (letter->why_left.empty()) continue;
-    left_bytes_ += letter->incoming.body.size();
-    left_.push_back({std::move(letter->incoming), std::move(letter->why_left)});
+    if (!letter->why_left.empty()) left_.add(std::move(letter->incoming), std::move(letter->why_left));
   }
 }
 
@@ -292,10 +288,7 @@ bool Redriver::fails_too_long(Letter& letter) {
 
 void Redriver::acknowledge(Letters& letters) {
   if (options_.dry_run) return;
-  std::set<std::uint64_t> closed;  // the lanes with a dead letter that is not published
-  for (const Left& each : left_) {
-    if (each.incoming.lane) closed.insert(*each.incoming.lane);
-  }
+  auto closed = left_.lanes();  // the lanes with a dead letter that is not published
   std::vector<const Incoming*> done;
   for (const auto& letter : letters) {
     const auto lane = letter->incoming.lane;
@@ -313,12 +306,8 @@ void Redriver::leave(Letter& letter, std::string why) {
   tell(RedriveEventType::left, letter, letter.why_left);
 }
 
-/// Forgets what the broker has taken back: it comes again.
 void Redriver::forget_lost() {
-  if (!std::exchange(may_have_lost_, false)) return;
-  std::erase_if(left_, [this](const Left& each) { return !source_.holds(each.incoming); });
-  left_bytes_ = 0;
-  for (const Left& each : left_) left_bytes_ += each.incoming.body.size();
+  if (std::exchange(may_have_lost_, false)) left_.forget_lost(source_);
 }
 
 /// Waits, and lets the source do what it must do regularly.

@@ -16,6 +16,7 @@
 #include <txinbox/version.hpp>
 
 #include "redrive/dead_letter_info.hpp"
+#include "redrive/left_letters.hpp"
 #include "redrive/message_release.hpp"
 #include "run/idle_exit.hpp"
 
@@ -56,11 +57,6 @@ class Redriver {
   };
   using Letters = std::vector<std::unique_ptr<Letter>>;
 
-  struct Left {
-    Incoming incoming;
-    std::string why;
-  };
-
   void work_until_end();
   std::size_t room() const;
   std::size_t held() const;
@@ -90,8 +86,7 @@ class Redriver {
   const std::string redrive_;  ///< Identifies this call.
   MessageRelease release_;
   IdleExit idle_exit_;
-  std::vector<Left> left_;  ///< All that the source holds. They are given back at the end.
-  std::size_t left_bytes_ = 0;
+  LeftLetters left_;
   std::map<std::string, Clock::time_point, std::less<>> failing_destinations_;
   bool may_have_lost_ = false;                    ///< The source has reported that messages were taken back.
   std::optional<Clock::time_point> stuck_since_;  ///< Since when nothing was published, and no letter was left.

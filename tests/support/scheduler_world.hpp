@@ -124,6 +124,9 @@ class SchedulerWorld {
   Fate fate_of(const Id& id) const;
   std::string sequence_of(const Incoming& incoming) const;
   static Id id_of(const Incoming& incoming);
+
+  /// The key that orders messages at the broker: two keys alternate in each lane.
+  static std::string key_of(std::size_t place);
   bool is_held(const Incoming& incoming) const { return held_.contains(incoming.ticket); }
   void wrong(std::string text);
 

@@ -132,4 +132,18 @@ std::string shell_quoted(const std::string& text) {
   return quoted + "'";
 }
 
+std::string remedy_in(const std::string& text, const std::string& subject) {
+  const auto finding = text.find("] " + subject + ": ");
+  if (finding == std::string::npos) return "";
+  const int next = std::stoi(text.substr(text.rfind('[', finding) + 1)) + 1;
+  const auto remedy = text.find("; remedy: ", finding);
+  return text.substr(remedy + 10, text.find(" [" + std::to_string(next) + "] ", remedy) - remedy - 10);
+}
+
+std::ptrdiff_t findings_in(const std::string& text) {
+  std::ptrdiff_t count = 0;
+  for (auto at = text.find("; remedy: "); at != std::string::npos; at = text.find("; remedy: ", at + 1)) ++count;
+  return count;
+}
+
 }  // namespace txinbox::test

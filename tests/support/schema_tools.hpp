@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -44,6 +45,12 @@ struct Refusal {
 };
 std::optional<Refusal> refusal_by_verify(const TestDatabase&);
 std::optional<Refusal> refusal_by_migrate(const TestDatabase&);
+
+/// The text after "remedy: " in the finding about `subject`. Empty if there is no such finding.
+std::string remedy_in(const std::string& refusal, const std::string& subject);
+
+/// The number of findings in the text.
+std::ptrdiff_t findings_in(const std::string& refusal);
 
 /// What `diagnose` says about a subject on this session.
 std::vector<Finding> findings_about(soci::session&, std::string_view subject);

@@ -134,27 +134,6 @@ TEST_CASE("a later run of run begins a trace of its own, with a link") {
   CHECK(calls[1].trace != calls[2].trace);
 }
 
-TEST_CASE("an error has its class, and never its text") {
-  const Traces traces;
-  const TestDatabase db;
-  Pool pool = db.pool();
-  TxConsumer consumer(pool, "order-service", {.listeners = {spans_of_kafka()}});
-  CHECK_THROWS(consumer.consume({.business_key = "order1"}, [](soci::session& sql, Delivery&) {
-    const std::string secret = "4111-1111";
-    sql << "insert into no_such_table(card) values (:card)", soci::use(secret);
-  }));
-  const auto spans = traces.take();
-  for (const char* name : {"process orders", "attempt", "handle"}) {
-    const FinishedSpan& span = only(spans, name);
-    CAPTURE(name);
-    CHECK(span.is_error);
-    CHECK_FALSE(span.attributes.at("error.type").empty());
-    CHECK(span.description.empty());
-    for (const auto& [attribute, value] : span.attributes) CHECK(value.find("4111") == std::string::npos);
-  }
-  CHECK(only(spans, "process orders").attributes.at("txinbox.outcome") == "failed");
-}
-
 TEST_CASE("a run again within a call has its own attempt, and the call says why") {
   const Traces traces;
   const auto listener = spans_of_kafka();
@@ -179,31 +158,6 @@ TEST_CASE("a run again within a call has its own attempt, and the call says why"
   CHECK(spans[2].events == std::vector<std::string>{"txinbox.retry deadlock"});
   CHECK(spans[2].attributes.at("txinbox.outcome") == "consumed");
   CHECK_FALSE(spans[2].is_error);
-}
-
-TEST_CASE("what a handler decides is no error") {
-  const Traces traces;
-  const TestDatabase db;
-  Pool pool = db.pool();
-  TxConsumer consumer(pool, "order-service", {.listeners = {spans_of_kafka()}});
-  SUBCASE("a later delivery") {
-    (void)consumer.consume({.business_key = "order1"},
-                           [](soci::session&, Delivery&) { throw RetryLater(std::chrono::seconds(1)); });
-    CHECK(only(traces.take(), "process orders").attributes.at("txinbox.outcome") == "postponed");
-  }
-  SUBCASE("a later delivery in a batch") {
-    const std::vector<Message> batch{{.business_key = "order1"}, {.business_key = "order2"}};
-    (void)consumer.consume_batch(batch, [](soci::session&, Delivery&) { throw RetryLater(std::chrono::seconds(1)); });
-  }
-  SUBCASE("a refusal") {
-    (void)consumer.consume({.business_key = "order1"},
-                           [](soci::session&, Delivery& delivery) { delivery.refuse("no such item"); });
-  }
-  for (const FinishedSpan& span : traces.take()) {
-    CAPTURE(span.name);
-    CHECK_FALSE(span.is_error);
-    CHECK_FALSE(span.attributes.contains("error.type"));
-  }
 }
 
 TEST_CASE("an id that no attribute can have, or that is the business key, is not shown as it is") {
@@ -299,45 +253,6 @@ TEST_CASE("a lease has the same spans") {
   CHECK(spans.size() == 3);
   CHECK(only(spans, "process orders").parent == sent_span);
   CHECK(only(spans, "handle").parent == only(spans, "attempt").id);
-}
-
-TEST_CASE("an earlier message whose claim is torn does not concern the call that finds out") {
-  const Traces traces;
-  const auto spans = spans_of_kafka();
-  const std::vector<Message> messages{{.business_key = "order2"}};
-  const Scope call{.kind = ScopeKind::consume, .consumer = "order-service", .messages = messages};
-  spans->on_begin(call);
-  spans->on_event({.type = EventType::torn, .consumer = "order-service", .business_key = "order1"});
-  spans->on_event({.type = EventType::consumed, .consumer = "order-service", .business_key = "order2"});
-  spans->on_end(call, nullptr);
-  const auto finished = traces.take();
-  CHECK_FALSE(only(finished, "process orders").is_error);
-  CHECK(only(finished, "process orders").events.empty());
-}
-
-TEST_CASE("the class of an event is more exact than that of the exception") {
-  const Traces traces;
-  const auto spans = spans_of_kafka();
-  const std::vector<Message> messages{{.business_key = "order1"}};
-  const Scope call{.kind = ScopeKind::consume, .consumer = "order-service", .messages = messages};
-  spans->on_begin(call);
-  spans->on_event({.type = EventType::failed, .business_key = "order1", .error_class = "connection_lost"});
-  spans->on_end(call, std::make_exception_ptr(std::runtime_error("a text")));
-  CHECK(only(traces.take(), "process orders").attributes.at("error.type") == "connection_lost");
-}
-
-TEST_CASE("the same key with other content is an error without an exception") {
-  const Traces traces;
-  const TestDatabase db;
-  Pool pool = db.pool();
-  TxConsumer consumer(pool, "order-service", {.listeners = {spans_of_kafka()}});
-  (void)consumer.consume({.business_key = "order1", .content = "2 tea"}, nothing);
-  (void)traces.take();
-  (void)consumer.consume({.business_key = "order1", .content = "3 tea"}, nothing);
-  const auto spans = traces.take();
-  const FinishedSpan& process = only(spans, "process orders");
-  CHECK(process.attributes.at("error.type") == "conflict");
-  CHECK(process.is_error);
 }
 
 TEST_CASE("an active span is the parent of the call, with a link to the message of another trace") {

@@ -149,21 +149,6 @@ std::vector<Difference> on_postgresql_only() {
   };
 }
 
-/// The text after "remedy: " in the finding about `subject`.
-std::string remedy_in(const std::string& text, const std::string& subject) {
-  const auto finding = text.find("] " + subject + ": ");
-  if (finding == std::string::npos) return "";
-  const int next = std::stoi(text.substr(text.rfind('[', finding) + 1)) + 1;
-  const auto remedy = text.find("; remedy: ", finding);
-  return text.substr(remedy + 10, text.find(" [" + std::to_string(next) + "] ", remedy) - remedy - 10);
-}
-
-std::ptrdiff_t findings_in(const std::string& text) {
-  std::ptrdiff_t count = 0;
-  for (auto at = text.find("; remedy: "); at != std::string::npos; at = text.find("; remedy: ", at + 1)) ++count;
-  return count;
-}
-
 TEST_CASE("verify names each difference, and the remedy removes the difference") {
   auto all = on_every_database();
   std::ranges::move(here(on_sqlite3_only, on_mysql_only, on_postgresql_only)(), std::back_inserter(all));
@@ -220,30 +205,6 @@ TEST_CASE("tables with more columns, more indexes or wider types are accepted") 
   CHECK_MESSAGE(!refusal, refusal.value_or(Refusal{}).text);
 }
 
-TEST_CASE("missing tables are named, with the command that creates them") {
-  const TestDatabase db(TestDatabase::Tables::none);
-  SUBCASE("both tables") {
-    const auto refusal = refusal_by_verify(db);
-    REQUIRE(refusal);
-    CHECK(refusal->code == ErrorCode::schema_missing);
-    CHECK(remedy_in(refusal->text, table).find("txinbox migrate") != std::string::npos);
-    CHECK(!remedy_in(refusal->text, "txinbox_schema").empty());
-  }
-  for (const std::string& missing : {table, std::string("txinbox_schema")}) {
-    SUBCASE(missing.c_str()) {
-      migrate(*db.session());
-      db.run("drop table " + missing);
-      const auto refusal = refusal_by_verify(db);
-      REQUIRE(refusal);
-      CHECK(refusal->code == ErrorCode::schema_missing);
-      CHECK(!remedy_in(refusal->text, missing).empty());
-      CHECK(findings_in(refusal->text) == 1);
-      migrate(*db.session());
-      CHECK(!refusal_by_verify(db));
-    }
-  }
-}
-
 TEST_CASE(
     "a consumer does not need the tables of the outbox and of the operations, diagnose reports each that is missing, "
     "and migrate makes it again") {
@@ -264,43 +225,6 @@ TEST_CASE(
   }
   CHECK(db.number("select count(*) from txinbox_outbox_part") == 64);
   CHECK(db.number("select count(*) from txinbox_outbox_database") == 1);
-}
-
-TEST_CASE("tables that are too old are refused until they are migrated") {
-  const TestDatabase db;
-  db.run("delete from txinbox_schema");
-  const auto refusal = refusal_by_verify(db);
-  REQUIRE(refusal);
-  CHECK(refusal->code == ErrorCode::schema_outdated);
-  const std::string remedy = remedy_in(refusal->text, "txinbox_schema");
-  for (const std::string& file : migration_files()) {
-    CHECK(remedy.find(file.substr(file.rfind('/') + 1)) != std::string::npos);
-  }
-  migrate(*db.session());
-  CHECK(!refusal_by_verify(db));
-}
-
-TEST_CASE("newer tables are accepted only if they support this library") {
-  const std::vector<std::pair<std::string, bool>> cases = {
-      {"0.0.9", true},  {"0.1.0", true}, {"0.1.1", false}, {"0.10.0", false},
-      {"1.0.0", false}, {"", false},     {"soon", false},  {"0.1.0-x", false},
-  };
-  for (const auto& one : cases) {
-    const auto& oldest_library = one.first;
-    const bool accepted = one.second;
-    CAPTURE(oldest_library);
-    const TestDatabase db;
-    const std::string now = on_mysql() ? "now()" : "current_timestamp";
-    db.run("insert into txinbox_schema (version, name, oldest_library, applied_at) values (99, 'later', '" +
-           oldest_library + "', " + now + ")");
-    for (const auto& refusal : {refusal_by_verify(db), refusal_by_migrate(db)}) {
-      CHECK(refusal.has_value() == !accepted);
-      if (!refusal) continue;
-      CHECK(refusal->code == ErrorCode::schema_too_new);
-      CHECK(!remedy_in(refusal->text, "txinbox_schema").empty());
-    }
-    CHECK(db.number("select count(*) from txinbox_schema where version = 99") == 1);
-  }
 }
 
 TEST_CASE("a missing index for retention is a warning, and verify accepts it") {

@@ -1,9 +1,6 @@
 // `redrive`, with a dead-letter queue in memory and a database.
 
 #include <chrono>
-#include <cstddef>
-#include <functional>
-#include <map>
 #include <span>
 #include <stdexcept>
 #include <stop_token>
@@ -15,7 +12,7 @@
 #include <soci/soci.h>
 #include <txinbox/txinbox.hpp>
 
-#include "support/effects.hpp"
+#include "logic/redrive/dead_letters.hpp"
 #include "support/memory_broker.hpp"
 #include "support/thrown.hpp"
 
@@ -23,76 +20,6 @@ namespace txinbox::test {
 namespace {
 
 using namespace std::chrono_literals;
-
-using Headers = std::vector<std::pair<std::string, std::string>>;
-
-/// A dead-letter queue, the queue to which messages are published again, and the consumer's database.
-struct DeadLetters {
-  explicit DeadLetters(std::size_t lanes = 0) : letters(lanes) {}
-
-  static Headers headers(const std::string& key, const Headers& more = {}) {
-    Headers all{{"own", "1"},
-                {"txinbox-reason", "parked"},
-                {"txinbox-error-class", "std::runtime_error"},
-                {"txinbox-consumer", "svc"},
-                {"txinbox-key", key},
-                {"txinbox-source", "orders"}};
-    for (const auto& replaced : more) {
-      std::erase_if(all, [&](const auto& each) { return each.first == replaced.first; });
-      if (!replaced.second.empty()) all.push_back(replaced);
-    }
-    return all;
-  }
-
-  /// The consumer parks the message, and the dead letter is published. `more` replaces headers; empty ones are removed.
-  void add(const std::string& key, const Headers& more = {}, int lane = 0) {
-    TxConsumer consumer(pool, "svc", {.max_attempts = 1});
-    try {
-      (void)consumer.consume({.business_key = key}, [](soci::session&, Delivery&) { throw std::runtime_error("bad"); });
-    } catch (const std::runtime_error&) {
-    }
-    letters.publish(lane, {.body = key, .headers = headers(key, more)});
-  }
-
-  std::vector<PublishResult> publish(std::span<const Republication> messages) {
-    std::vector<PublishResult> results;
-    for (const Republication& each : messages) {
-      const std::string key(each.incoming->body);
-      const PublishResult result = answers.contains(key) ? answers[key] : PublishResult{};
-      if (result.status == PublishStatus::confirmed) {
-        published.push_back(key);
-        destinations.push_back(each.destination);
-        added.emplace_back(each.headers.begin(), each.headers.end());
-      }
-      results.push_back(result);
-    }
-    return results;
-  }
-
-  RedriveSummary run(RedriveOptions options = {}) {
-    options.idle_exit = 20ms;
-    options.observer = [this, then = options.observer](const RedriveEvent& event) {
-      if (event.type == RedriveEventType::left) left[std::string(event.business_key)] = event.text;
-      if (then) then(event);
-    };
-    MemorySource source(letters);
-    return redrive(
-        source, [this](std::span<const Republication> messages) { return publish(messages); }, pool, options);
-  }
-
-  std::string state_of(const std::string& key) {
-    const auto found = find_message(pool.acquire().session(), "svc", key);
-    return found ? found->state : "";
-  }
-
-  EffectDatabase db;
-  Pool pool = db.pool();
-  MemoryBroker letters;
-  std::map<std::string, PublishResult> answers;  ///< By the body. Otherwise a message is confirmed.
-  std::vector<std::string> published, destinations;
-  std::vector<std::map<std::string_view, std::string>> added;
-  std::map<std::string, std::string> left;
-};
 
 TEST_CASE("redrive publishes dead letters again, lets their messages run, and acknowledges them") {
   DeadLetters dead;
@@ -275,59 +202,6 @@ TEST_CASE("redrive by an operator has a record at its begin and at its end, and 
   CHECK(all[3].action == "redrive_begin");
   CHECK(all[3].messages == 0);
   for (const AuditRecord& each : all) CHECK(each.actor == "ann");
-}
-
-TEST_CASE("an acknowledgement of a lane never covers a dead letter that is left") {
-  double rate = 0;
-  SUBCASE("all in one batch") {}
-  SUBCASE("each in a batch of its own") { rate = 5; }
-  DeadLetters dead(2);
-  dead.add("a", {}, 0);
-  dead.add("left", {{"txinbox-source", ""}}, 0);
-  dead.add("b", {}, 0);
-  dead.add("c", {}, 1);
-  (void)dead.run({.rate = rate});
-  CHECK(dead.published == std::vector<std::string>{"a", "b", "c"});
-  CHECK(dead.letters.acknowledged(0) == 1);
-  CHECK(dead.letters.acknowledged(1) == 1);
-  CHECK(dead.letters.wrong_acknowledgements() == 0);
-  (void)dead.run({.to = "orders"});
-  CHECK(dead.published == std::vector<std::string>{"a", "b", "c", "left", "b"});
-  CHECK(dead.letters.acknowledged(0) == 3);
-}
-
-TEST_CASE("what the broker does not confirm stays a dead letter, and is tried again") {
-  DeadLetters dead;
-  dead.add("a");
-  dead.add("b");
-  int calls = 0;
-  MemorySource source(dead.letters);
-  const Republisher publish = [&](std::span<const Republication> messages) {
-    if (++calls == 1) throw std::runtime_error("the broker is away");
-    if (calls == 2) dead.answers["a"] = {.status = PublishStatus::postponed};
-    if (calls == 3) dead.answers["a"] = {.status = PublishStatus::failed, .error = "not now"};
-    if (calls == 4) dead.answers.clear();
-    CHECK(dead.letters.acknowledged() == (calls == 2 ? 0 : 1));
-    return dead.publish(messages);
-  };
-  const RedriveSummary summary = redrive(source, publish, dead.pool, {.idle_exit = 20ms});
-  CHECK(summary.redriven == 2);
-  CHECK(dead.published == std::vector<std::string>{"b", "a"});
-  CHECK(dead.letters.acknowledged() == 2);
-}
-
-TEST_CASE("a message that fails again in the same call is left") {
-  DeadLetters dead;
-  dead.add("a");
-  const RedriveSummary summary = dead.run({.observer = [&](const RedriveEvent& event) {
-    if (event.type != RedriveEventType::redriven) return;
-    const auto& added = dead.added.back();
-    dead.add("a",
-             {{"txinbox-redrives", added.at("txinbox-redrives")}, {"txinbox-redrive", added.at("txinbox-redrive")}});
-  }});
-  CHECK(summary.redriven == 1);
-  CHECK(dead.left["a"] == "it was published again, and failed again");
-  CHECK(dead.run().redriven == 1);
 }
 
 TEST_CASE("redrive stops after the present dead letters, and gives back what the broker has taken") {

@@ -316,9 +316,8 @@ class Guard {
 
 /// Tokens that the service gives out before the request, for example in a form. Nothing is stored when one is issued.
 /// That it has an effect once is the claim's doing, in the handler's transaction: a request that failed can be sent
-/// again with its token. A token that was used replays the answer.
-///
-/// A token is the time of its end, 16 random bytes, and an HMAC-SHA256 over them, the scope and the route.
+/// again with its token. A token that was used replays the answer. A token is the time of its end, 16 random bytes, and
+/// an HMAC-SHA256 over them, the scope and the route.
 ///
 /// @threads any number.
 class Tokens {
