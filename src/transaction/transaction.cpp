@@ -22,22 +22,6 @@
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 
-namespace {
-
-/// Keeps the names of a claim for as long as the caller can add messages to the outbox for it.
-struct LatestClaim {
-  LatestClaim(backend::Session& session, std::string_view consumer_name, const Message& message)
-      : consumer(consumer_name),
-        business_key(message.business_key),
-        outbox(session, consumer, business_key, message.valid_for.count() > 0) {}
-
-  const std::string consumer;
-  const std::string business_key;
-  const detail::OutboxScope outbox;
-};
-
-}  // namespace
-
 class Transaction::Impl {
  public:
   explicit Impl(const backend::ConnectionPtr& connection)
@@ -97,6 +81,18 @@ class Transaction::Impl {
   }
 
  private:
+  /// Keeps the names of a claim for as long as the caller can add messages to the outbox for it.
+  struct LatestClaim {
+    LatestClaim(backend::Session& session, std::string_view consumer_name, const Message& message)
+        : consumer(consumer_name),
+          business_key(message.business_key),
+          outbox(session, consumer, business_key, message.valid_for.count() > 0) {}
+
+    const std::string consumer;
+    const std::string business_key;
+    const detail::OutboxScope outbox;
+  };
+
   /// Resolves claims that may be in the table without our commit. Returns whether one was marked torn. A broken session
   /// cannot do this, and the library never reconnects a caller's session.
   bool resolve_claims() noexcept {

@@ -152,4 +152,8 @@ TEST_CASE("a command that stops in the middle of a file prints the line, and wha
   CHECK(ended.out == "forgotten 2 of 4 keys: the next delivery of each runs again\n");
   CHECK(ended.err.starts_with("txinbox: line 3: it stopped here. "));
   CHECK(orders.rows() == 2);
+
+  const Ended one = run({"forget", "--consumer", "orders", "o3"}, orders.db.url());
+  CHECK(one.status == 3);
+  CHECK(one.err.starts_with("txinbox: SQLite error "));
 }

@@ -63,6 +63,7 @@ std::vector<FileKey> read_keys(const std::string& path) {
 }
 
 void say_where_it_stopped(const FileKey& key) {
+  if (key.line == 0) return;
   message(fmt::format(
       "txinbox: line {}: it stopped here. The keys before it are done; the same file can be given again", key.line));
 }

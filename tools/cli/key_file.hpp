@@ -11,7 +11,7 @@ namespace txinbox::cli {
 /// A business key, and its line in the file.
 struct FileKey {
   std::string key;
-  std::size_t line;  // from 1
+  std::size_t line;  // from 1; 0 for a key of the command line
 };
 
 /// The most keys of one file.
@@ -27,7 +27,7 @@ void add_keys_from(Command command, std::string& path);
 ///          for a file without a key, and for a file that cannot be read.
 std::vector<FileKey> read_keys(const std::string& path);
 
-/// Prints to standard error, before the error itself, that the keys before this one are done.
+/// For a key of a file: prints to standard error, before the error itself, that the keys before this one are done.
 void say_where_it_stopped(const FileKey& key);
 
 /// Calls `change` with each key. If `change` throws, the function prints at which key this was.

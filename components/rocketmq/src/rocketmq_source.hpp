@@ -24,6 +24,9 @@ namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace rocketmq {
 
+/// How long the source waits for the answer to a request. A request for messages waits longer.
+inline constexpr std::chrono::seconds request_timeout{5};
+
 /// All work is done on the thread of `poll`: it sends requests and handles the answers that have arrived. This is
 /// enough, because `run` polls at least once a second.
 ///

@@ -15,7 +15,6 @@ namespace {
 using namespace std::chrono_literals;
 using std::chrono::milliseconds;
 
-constexpr milliseconds request_timeout = 5s;
 constexpr auto settings_patience = 5s;
 constexpr auto heartbeat_interval = 10s;
 constexpr auto route_interval = 30s;
@@ -93,7 +92,7 @@ RocketMqSource::Proxy& RocketMqSource::proxy(const std::string& target) {
   protocol::Settings settings;
   settings.set_client_type(protocol::SIMPLE_CONSUMER);
   *settings.mutable_access_point() = endpoints_of(server_);
-  settings.mutable_request_timeout()->set_seconds(std::chrono::seconds(5).count());
+  settings.mutable_request_timeout()->set_seconds(request_timeout.count());
   *settings.mutable_user_agent() = user_agent();
   protocol::Subscription& subscription = *settings.mutable_subscription();
   subscription.mutable_group()->set_name(options_.group);

@@ -23,7 +23,6 @@ constexpr std::size_t most_messages = 32;  // the broker's limit for one answer
 // as long as the request. The proxy has no shorter time (grpcClientConsumerMinLongPollingTimeoutMillis).
 constexpr auto long_poll = 5s;
 constexpr milliseconds receive_timeout = 15s;
-constexpr milliseconds request_timeout = 5s;
 constexpr auto pause_after_error = 1s;
 constexpr int most_acknowledgements = 256;
 
