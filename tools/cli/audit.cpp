@@ -21,7 +21,7 @@ struct AuditOptions : RowListOptions<AuditFilter> {
   std::string newer_than;
 };
 
-std::string as_table(const std::vector<AuditRecord>& records) {
+std::string audit_as_table(const std::vector<AuditRecord>& records) {
   if (records.empty()) return "nothing found";
   std::vector<std::vector<std::string>> rows{
       {"AT (UTC)", "BY", "ACTION", "CONSUMER", "BUSINESS KEY", "MESSAGES", "REASON"}};
@@ -57,7 +57,7 @@ void add_audit(Command app, Run& run) {
     AuditOptions chosen = *options;
     chosen.filter = filter_of(*options);
     return print_rows(
-        chosen, list, [](const auto& rows) { return row_json(rows); }, as_table);
+        chosen, list, [](const auto& rows) { return row_json(rows); }, audit_as_table);
   });
 }
 

@@ -25,7 +25,7 @@ std::string short_hash(const std::string& hash) {
   return hash.substr(0, digits);
 }
 
-std::string as_table(const std::vector<ConflictingContent>& conflicts) {
+std::string conflicts_as_table(const std::vector<ConflictingContent>& conflicts) {
   if (conflicts.empty()) return "nothing found";
   std::vector<std::vector<std::string>> rows{{"CONSUMER", "BUSINESS KEY", "MESSAGE ID", "CONTENT", "DELIVERIES",
                                               "LAST (UTC)", "AGE", "STATE", "ORIGINAL ID", "ORIGINAL"}};
@@ -51,7 +51,7 @@ void add_conflicts(Command app, Run& run) {
       return list_conflicts(session, filter);
     };
     return print_rows(
-        *options, list, [](const auto& rows) { return row_json(rows); }, as_table);
+        *options, list, [](const auto& rows) { return row_json(rows); }, conflicts_as_table);
   });
 }
 

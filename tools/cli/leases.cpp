@@ -30,7 +30,7 @@ std::string left_of(const LeaseInfo& lease) {
   return fmt::format("expired {} ago", human_age(floor<seconds>(-lease.remaining)));
 }
 
-std::string as_table(const std::vector<LeaseInfo>& leases) {
+std::string leases_as_table(const std::vector<LeaseInfo>& leases) {
   if (leases.empty()) return "nothing found";
   std::vector<std::vector<std::string>> rows{
       {"CONSUMER", "BUSINESS KEY", "OWNER", "ATTEMPT", "SINCE (UTC)", "HELD", "UNTIL (UTC)", "LEFT"}};
@@ -53,7 +53,7 @@ void add_leases(Command app, Run& run) {
   command.on_chosen(run, [options] {
     const auto list = [](soci::session& session, const LeaseFilter& filter) { return list_leases(session, filter); };
     return print_rows(
-        *options, list, [](const auto& rows) { return row_json(rows); }, as_table);
+        *options, list, [](const auto& rows) { return row_json(rows); }, leases_as_table);
   });
 }
 

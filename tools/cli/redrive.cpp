@@ -35,7 +35,7 @@
 namespace txinbox::cli {
 namespace {
 
-struct CommandOptions {
+struct RedriveCommandOptions {
   DatabaseOption database;
   std::string from, key, idle_exit = "3s";
   RedriveOptions redrive;
@@ -158,14 +158,14 @@ int status_of(const RedriveSummary& summary) {
 
 /// How many dead letters the broker may give without an acknowledgement. With a rate, those of ten minutes: RabbitMQ
 /// takes them back after its consumer_timeout, which is 30 minutes by default.
-std::size_t held_by_source(const CommandOptions& options) {
+std::size_t held_by_source(const RedriveCommandOptions& options) {
   constexpr std::size_t seconds = 600;
   constexpr std::size_t least = 1000;
   if (options.rate == 0) return options.redrive.max_left;
   return std::clamp(options.rate * seconds, least, std::max(least, options.redrive.max_left));
 }
 
-int run_stored(const CommandOptions& options) {
+int run_stored(const RedriveCommandOptions& options) {
   const RedriveOptions& redrive = options.redrive;
   if (redrive.to.empty()) throw UsageError("redrive --stored: name the topic or queue with --to");
   if (!options.from.empty() || !options.key.empty() || !redrive.reason.empty() || options.rate != 0 || options.again) {
@@ -180,7 +180,7 @@ int run_stored(const CommandOptions& options) {
                             options.json);
 }
 
-int run_redrive(CommandOptions options) {
+int run_redrive(RedriveCommandOptions options) {
   if (options.stored) return run_stored(options);
   const std::string url = source_url(options.from);
   if (url.empty()) throw UsageError("redrive: give --from URL, or --stored");
@@ -206,7 +206,7 @@ int run_redrive(CommandOptions options) {
 }  // namespace
 
 void add_redrive(Command app, Run& run) {
-  auto options = std::make_shared<CommandOptions>();
+  auto options = std::make_shared<RedriveCommandOptions>();
   auto command = app.subcommand("redrive", "Publish dead letters again, to the topic or queue that they came from");
   RedriveOptions& redrive = options->redrive;
   options->database.add_to(command);

@@ -30,7 +30,7 @@
 namespace txinbox::cli {
 namespace {
 
-struct CommandOptions {
+struct RelayCommandOptions {
   DatabaseOption database;
   std::string program;
   std::string broker;
@@ -102,7 +102,7 @@ std::string check_timeout(const std::string& text) {
   return *parse_duration(text) <= std::chrono::days(24) ? "" : "the longest time is 24d";
 }
 
-Publisher publisher_of(const CommandOptions& options, std::chrono::milliseconds timeout) {
+Publisher publisher_of(const RelayCommandOptions& options, std::chrono::milliseconds timeout) {
   if (options.program.empty() == options.broker.empty()) {
     throw UsageError("relay: say where to publish, with either --exec PROGRAM or --to URL");
   }
@@ -112,7 +112,7 @@ Publisher publisher_of(const CommandOptions& options, std::chrono::milliseconds 
   return [program](std::span<const OutgoingMessage> messages) { return (*program)(messages); };
 }
 
-int run_relay(const CommandOptions& options) {
+int run_relay(const RelayCommandOptions& options) {
   const auto timeout = *parse_duration(options.timeout);
   if (*parse_duration(options.lease) <= 2 * timeout) {
     throw UsageError(fmt::format(
@@ -147,7 +147,7 @@ int run_relay(const CommandOptions& options) {
 }  // namespace
 
 void add_relay(Command app, Run& run) {
-  auto options = std::make_shared<CommandOptions>();
+  auto options = std::make_shared<RelayCommandOptions>();
   auto command = app.subcommand("relay", "Publish the messages of the outbox");
   options->database.add_to(command);
   command
