@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Tests txinbox on OceanBase's engine: messages, failed messages and purges, conformance cases, and a storm for each kind
-# of work, while the server is killed (SIGKILL) and started again.
+# Tests txinbox on OceanBase's engine: messages, failed messages and purges, conformance cases, faults at every packet,
+# and a storm for each kind of work, while the server is killed (SIGKILL) and started again.
 #
 # Usage: tests/oceanbase.sh [--seconds N] [--kills N] BUILD_FOLDER
 #   --seconds N  how long the storm of transactions lasts; 60 by default. The others last half as long. Recovery takes
@@ -103,6 +103,15 @@ test_conformance() {
   echo "count: $(sed -n 's/.*test cases: *[0-9]* *| *\([0-9]*\) passed.*/\1/p' "$folder/conformance.txt") cases"
 }
 
+# Faults at every packet of a delivery. Without the case of statements that wait until their time is over: OceanBase's
+# time-outs count as failures of the message.
+test_faults() {
+  TXINBOX_TEST_DATABASE=mysql TXINBOX_TEST_URL=$TXINBOX_DB timeout 1200 "$build/tests/txinbox_faults" \
+    --test-suite-exclude=two_faults --test-case-exclude='*until its time is over*' >"$folder/faults.txt" ||
+    { grep -A 3 'ERROR' "$folder/faults.txt" | head -n 40 >&2 || true; fail "faults"; }
+  grep '^count: ' "$folder/faults.txt"
+}
+
 # storm KIND SECONDS KILLS
 storm() {
   "$torture" --kind "$1" --duration "$2s" --command "$folder/restart" --command-every 8s --command-at-least "$3" \
@@ -120,6 +129,7 @@ query "select 1" >/dev/null || fail "the server does not start"
 "$txinbox" doctor || true
 test_consume
 test_conformance
+test_faults
 storms
 : >"$folder/ending"
 kill -KILL "$(cat "$folder/pid")"

@@ -33,6 +33,10 @@ void shorten_waits(soci::session& sql, Waits waits) {
     std::string version;
     sql << "select version()", soci::into(version);
     const bool mariadb = version.find("MariaDB") != std::string::npos;
+    if (on_oceanbase()) {
+      sql << "set ob_trx_lock_timeout = " + lock + "000000, ob_query_timeout = " + statement + "000000";
+      return;
+    }
     sql << "set innodb_lock_wait_timeout = " + lock + ", lock_wait_timeout = " + lock +
                (mariadb ? ", max_statement_time = " + statement : ", max_execution_time = " + statement + "000");
   }

@@ -15,6 +15,8 @@
 #include <txinbox/result.hpp>
 #include <txinbox/tx_consumer.hpp>
 
+#include "support/test_database.hpp"
+
 namespace txinbox::test {
 
 /// One way to consume messages. The tests make each of its steps fail.
@@ -50,7 +52,8 @@ std::vector<Message> messages_for(const Subject& subject, int number);
 /// is also short, because a redelivery waits for its end. On SQLite, the test makes the lease expire.
 struct Waits {
   std::chrono::seconds lock{1};
-  std::chrono::seconds statement{1};
+  /// On OceanBase, the time of a statement includes its wait for a lock.
+  std::chrono::seconds statement{on_oceanbase() ? 3 : 1};
   std::chrono::milliseconds lease{300};
 };
 

@@ -4,7 +4,7 @@
 
 // The sessions of a MariaDB or MySQL server, as tables for a FROM clause. While any session of a MySQL server runs a
 // statement that is not UTF-8, the server refuses to read information_schema.processlist and innodb_trx (error 3854).
-// Its performance schema always answers. MariaDB's is off, and there the other tables do.
+// Its performance schema always answers. MariaDB's is off, and there the other tables do. OceanBase has its own views.
 
 namespace txinbox::test {
 

@@ -99,6 +99,17 @@ bool on_galera() {
   return is;
 }
 
+bool on_oceanbase() {
+  static const bool is = on_mysql() && [] {
+    int found = 0;
+    *open(server_url(), "") << "select count(*) from information_schema.tables where table_schema = 'oceanbase' and "
+                               "table_name = 'V$OB_LOCKS'",
+        soci::into(found);
+    return found == 1;
+  }();
+  return is;
+}
+
 bool has_binary_log() {
   long long has = 0;
   if (on_mysql()) *open(server_url(), "") << "select @@log_bin", soci::into(has);

@@ -27,6 +27,9 @@ bool on_mariadb();
 /// Whether it is a MariaDB server that is a node of a Galera cluster.
 bool on_galera();
 
+/// Whether it is a server of OceanBase.
+bool on_oceanbase();
+
 /// Whether it is a server of MariaDB or MySQL with a binary log. A Galera node may have none.
 bool has_binary_log();
 
