@@ -172,7 +172,7 @@ def all_steps(root):
              (Ctest(("^(cli|http|stopping|conformance|examples)$", "mysql"), servers=("mysql",),
                     builds=("tests_cli", "tests_http", "tests_stopping", "tests_conformance", "tests_examples")),
               Ctest(("unknown_server",)), Script(("tests/get_newer.sh", "mysql", "--newer"))), needs=NETWORK_MYSQL),
-        Step("oceanbase", "one node of OceanBase's engine, with faults at every packet, and killed", 12,
+        Step("oceanbase", "one node of OceanBase's engine, with faults at every packet, and killed", 20,
              (Script(("tests/oceanbase.sh", "build/dev"),
                      builds=("txinbox-cli", "txinbox-torture", "txinbox_conformance", "txinbox_faults")),),
              needs="root, for a network namespace; network, the first time: a package for Python of 54 MB",
