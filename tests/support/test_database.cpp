@@ -71,6 +71,13 @@ void disconnect_others(soci::session& server, const std::string& name) {
   }
 }
 
+/// Whether exactly one of these rows exists on the server.
+bool finds_one(const std::string& rows) {
+  int count = 0;
+  *open(server_url(), "") << "select count(*) from " + rows, soci::into(count);
+  return count == 1;
+}
+
 }  // namespace
 
 const std::string& database() {
@@ -79,34 +86,21 @@ const std::string& database() {
 }
 
 bool on_mariadb() {
-  static const bool is = on_mysql() && [] {
-    int engines = 0;
-    *open(server_url(), "") << "select count(*) from information_schema.engines where engine = 'Aria'",
-        soci::into(engines);
-    return engines == 1;
-  }();
+  static const bool is = on_mysql() && finds_one("information_schema.engines where engine = 'Aria'");
   return is;
 }
 
 bool on_galera() {
-  static const bool is = on_mariadb() && [] {
-    int providers = 0;
-    *open(server_url(), "") << "select count(*) from information_schema.global_variables where "
-                               "variable_name = 'wsrep_provider' and variable_value not in ('', 'none')",
-        soci::into(providers);
-    return providers == 1;
-  }();
+  const char* provider =
+      "information_schema.global_variables where variable_name = 'wsrep_provider' and "
+      "variable_value not in ('', 'none')";
+  static const bool is = on_mariadb() && finds_one(provider);
   return is;
 }
 
 bool on_oceanbase() {
-  static const bool is = on_mysql() && [] {
-    int found = 0;
-    *open(server_url(), "") << "select count(*) from information_schema.tables where table_schema = 'oceanbase' and "
-                               "table_name = 'V$OB_LOCKS'",
-        soci::into(found);
-    return found == 1;
-  }();
+  const char* view = "information_schema.tables where table_schema = 'oceanbase' and table_name = 'V$OB_LOCKS'";
+  static const bool is = on_mysql() && finds_one(view);
   return is;
 }
 

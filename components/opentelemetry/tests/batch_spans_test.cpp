@@ -21,8 +21,6 @@ namespace {
 
 namespace otel = ::opentelemetry;
 
-void nothing(soci::session&, Delivery&) {}
-
 TEST_CASE("a batch has a link to each message, and says which ones were not consumed") {
   const Traces traces;
   const TestDatabase db;

@@ -4,6 +4,8 @@
 #include <memory>
 #include <string>
 
+#include <soci/soci.h>
+#include <txinbox/delivery.hpp>
 #include <txinbox/incoming.hpp>
 #include <txinbox/opentelemetry.hpp>
 
@@ -17,6 +19,9 @@ inline std::shared_ptr<Listener> spans_of_kafka(bool business_keys = false, bool
 }
 
 inline const std::string sent_link = sent_trace + "-" + sent_span;
+
+/// A handler that does nothing.
+inline void nothing(soci::session&, Delivery&) {}
 
 /// A delivery with the context of a producer.
 struct Sent {

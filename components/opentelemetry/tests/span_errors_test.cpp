@@ -17,8 +17,6 @@
 namespace txinbox::test {
 namespace {
 
-void nothing(soci::session&, Delivery&) {}
-
 TEST_CASE("an error has its class, and never its text") {
   const Traces traces;
   const TestDatabase db;

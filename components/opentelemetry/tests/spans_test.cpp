@@ -27,8 +27,6 @@ namespace {
 
 namespace otel = ::opentelemetry;
 
-void nothing(soci::session&, Delivery&) {}
-
 TEST_CASE("the first delivery continues the producer's trace, and the handler's spans are in it") {
   const Traces traces;
   const TestDatabase db;
