@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 #include "backend/database_error.hpp"
@@ -17,6 +18,9 @@
 namespace txinbox {
 TXINBOX_PRIVATE_API_BEGIN
 namespace backend {
+
+/// A flag of a bound value: `char` in MariaDB's client library, `bool` in MySQL's.
+using MysqlFlag = std::remove_pointer_t<decltype(MYSQL_BIND::is_null)>;
 
 /// Returns null if the connection is closed.
 inline MYSQL* mysql_native(const NativeConnection& connection) noexcept {

@@ -2,15 +2,12 @@
 
 #include <memory>
 #include <stdexcept>
-#include <type_traits>
+#include <utility>
 
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace backend {
 namespace {
-
-/// The type is `char` in MariaDB's client library, and `bool` in MySQL's.
-using Flag = std::remove_pointer_t<decltype(MYSQL_BIND::is_null)>;
 
 [[noreturn]] void throw_statement_error(MYSQL_STMT* statement) {
   throw_mysql_error(statement->mysql, mysql_stmt_errno(statement), mysql_stmt_error(statement));
@@ -21,7 +18,7 @@ std::vector<MysqlRow> fetch_all(MYSQL_STMT* statement) {
   const unsigned columns = mysql_stmt_field_count(statement);
   std::vector<MYSQL_BIND> binds(columns);  // no buffers: a fetch of the row gives only the lengths
   std::vector<unsigned long> lengths(columns);
-  const auto nulls = std::make_unique<Flag[]>(columns);
+  const auto nulls = std::make_unique<MysqlFlag[]>(columns);
   for (unsigned i = 0; i < columns; ++i) {
     binds[i].buffer_type = MYSQL_TYPE_STRING;
     binds[i].length = &lengths[i];
@@ -79,12 +76,45 @@ unsigned MysqlStatement::prepare_again() noexcept {
     return mysql_stmt_errno(statement_);
   }
   failed_behind_rows_ = false;
+  bound_ = false;
   return 0;
 }
 
 void MysqlStatement::close() noexcept {
   if (statement_ != nullptr) mysql_stmt_close(statement_);
   statement_ = nullptr;
+}
+
+void MysqlStatement::set(std::span<const std::string_view> values) {
+  constexpr std::size_t longest_copy = 1024;
+  parameters_.resize(values.size());
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const std::string_view value = values[i];
+    Parameter& to = parameters_[i];
+    to.is_null = value.data() == nullptr ? 1 : 0;
+    to.length = static_cast<unsigned long>(value.size());
+    const char* bytes = value.data();
+    if (value.size() <= longest_copy) {
+      if (value.size() > to.copy.size()) to.copy.resize(value.size());
+      value.copy(to.copy.data(), value.size());
+      bytes = to.copy.data();
+    }
+    if (bytes != std::exchange(to.bytes, bytes)) bound_ = false;
+  }
+}
+
+/// Tells the client library where the values are. It then sends the types of the parameters with the next run, so the
+/// statement binds again only if an address has changed.
+bool MysqlStatement::bind() {
+  std::vector<MYSQL_BIND> binds(parameters_.size());
+  for (std::size_t i = 0; i < binds.size(); ++i) {
+    binds[i].buffer_type = MYSQL_TYPE_BLOB;
+    binds[i].buffer = const_cast<char*>(parameters_[i].bytes);  // NOLINT: the library only reads it
+    binds[i].length = &parameters_[i].length;
+    binds[i].is_null = &parameters_[i].is_null;
+  }
+  bound_ = binds.empty() || !mysql_stmt_bind_param(statement_, binds.data());
+  return bound_;
 }
 
 unsigned MysqlStatement::try_run(std::span<const std::string_view> values) {
@@ -95,14 +125,11 @@ unsigned MysqlStatement::try_run(std::span<const std::string_view> values) {
   if (mysql_stmt_param_count(statement_) != values.size()) {
     throw std::logic_error("txinbox: a prepared statement got another number of values than it takes");
   }
-  binds_.assign(values.size(), MYSQL_BIND{});
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    binds_[i].buffer_type = values[i].data() == nullptr ? MYSQL_TYPE_NULL : MYSQL_TYPE_BLOB;
-    binds_[i].buffer = const_cast<char*>(values[i].data());  // NOLINT: the library only reads it
-    binds_[i].buffer_length = static_cast<unsigned long>(values[i].size());
-  }
-  if (!values.empty() && mysql_stmt_bind_param(statement_, binds_.data())) return mysql_stmt_errno(statement_);
-  return mysql_stmt_execute(statement_) == 0 ? 0 : mysql_stmt_errno(statement_);
+  set(values);
+  if (!bound_ && !bind()) return mysql_stmt_errno(statement_);
+  if (mysql_stmt_execute(statement_) == 0) return 0;
+  bound_ = false;  // the server may not have read the types
+  return mysql_stmt_errno(statement_);
 }
 
 MysqlReply MysqlStatement::take_reply() {

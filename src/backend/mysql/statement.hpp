@@ -62,12 +62,24 @@ class MysqlStatement {
     return connection != nullptr &&
            (connection->status != MYSQL_STATUS_READY || (connection->server_status & SERVER_MORE_RESULTS_EXIST) != 0);
   }
+
+  /// The value of a parameter. The client library has the addresses of all members.
+  struct Parameter {
+    std::string copy;  ///< A short value is copied to it, so its address seldom changes. It never gets shorter.
+    const char* bytes = nullptr;
+    unsigned long length = 0;
+    MysqlFlag is_null = 0;
+  };
+
   unsigned prepare_again() noexcept;
+  void set(std::span<const std::string_view> values);
+  bool bind();
 
   MYSQL* connection_ = nullptr;
   std::string sql_;
-  std::vector<MYSQL_BIND> binds_;  ///< They keep their memory for the next run.
   MYSQL_STMT* statement_ = nullptr;
+  std::vector<Parameter> parameters_;
+  bool bound_ = false;  ///< To `parameters_`.
   bool failed_behind_rows_ = false;
 };
 

@@ -59,7 +59,7 @@ class Sqlite3Statement {
   /// Ends the run. It also forgets the values, because their memory ends, and others can look at the statement.
   void reset() noexcept {
     sqlite3_reset(statement_);
-    sqlite3_clear_bindings(statement_);
+    if (sqlite3_bind_parameter_count(statement_) > 0) sqlite3_clear_bindings(statement_);
   }
 
   /// Fetches all rows as text: a statement that is not at its end keeps the read transaction open.

@@ -1,5 +1,8 @@
 // Statements that stay prepared on a connection, although other users remove them or change the tables.
 
+#include <mysqld_error.h>
+
+#include <optional>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -195,6 +198,49 @@ TEST_CASE("a compound statement that fails after its rows can run again, even if
     CHECK(!run("set @rows = false, @fail = false").has_rows);
     CHECK_THROWS_AS((void)run("set @rows = true, @fail = true"), soci::mysql_soci_error);
   }
+}
+
+TEST_CASE("each run of a prepared statement has its own values, whatever their lengths were before" *
+          doctest::skip(!on_mysql())) {
+  const EffectDatabase db;
+  const auto sql = db.session();
+  backend::MysqlStatement statement;
+  statement.prepare(backend::mysql_native(*backend::connection_of(*sql)), "SELECT ?, ?, ?");
+  const std::string short_copy(20, 'a');
+  const std::string longest_copy(1024, 'b');
+  const std::string in_place(1025, 'c');
+  const std::string other_in_place(100'000, 'd');
+  const std::string_view null;
+  const std::vector<std::string_view> values = {
+      "x", null,           in_place,   short_copy, "", longest_copy, in_place, "y", null,        in_place,
+      "z", other_in_place, short_copy, in_place,   "", null,         null,     "x", longest_copy};
+  for (std::size_t i = 0; i + 3 <= values.size(); ++i) {
+    CAPTURE(i);
+    backend::MysqlRow expected;
+    for (std::size_t j = i; j < i + 3; ++j) {
+      expected.push_back(values[j].data() == nullptr ? std::nullopt : std::optional<std::string>(values[j]));
+    }
+    REQUIRE(statement.try_run(std::span(values).subspan(i, 3)) == 0);
+    CHECK(statement.take_reply().rows == std::vector<backend::MysqlRow>{expected});
+  }
+}
+
+TEST_CASE("a prepared statement that failed has the right values in its next run" * doctest::skip(!on_mysql())) {
+  const EffectDatabase db;
+  const auto sql = db.session();
+  *sql << "create table lengths (value varchar(10) not null primary key) engine = InnoDB";
+  backend::MysqlStatement statement;
+  statement.prepare(backend::mysql_native(*backend::connection_of(*sql)), "INSERT INTO lengths VALUES (?)");
+  for (const std::string_view value : {std::string_view(), std::string_view("12345678901"), std::string_view("a")}) {
+    (void)statement.try_run(std::span(&value, 1));
+  }
+  const std::string_view twice = "a";
+  CHECK(statement.try_run(std::span(&twice, 1)) == ER_DUP_ENTRY);
+  const std::string_view other = "b";
+  CHECK(statement.try_run(std::span(&other, 1)) == 0);
+  std::string found;
+  *sql << "select group_concat(value order by value) from lengths", soci::into(found);
+  CHECK(found == "a,b");
 }
 
 TEST_CASE("a statement for many keys is prepared for the second batch of one size, and only for that size" *
