@@ -33,21 +33,21 @@ def may_include(folder):
 # The public headers of each module. txinbox.hpp includes all of them but native, execute and handler_check, which some services
 # do not need.
 PUBLIC = {
-    "types": "finding pool_options connection_ref consumer_options delivery error incoming listener message operator_action result retry_policy version",
-    "message": "json_content json_document json_template",
+    "types": "finding pool_options connection_ref consumer_options delivery error incoming listener message operator_action result version",
+    "message": "json",
     "backend": "native",
     "schema": "schema",
     "pool": "pool",
     "transaction": "transaction",
     "outbox": "outbox outbox_messages outbox_relay",
     "retention": "retention",
-    "admin": "erase failed_messages inspect operations",
+    "admin": "failed_messages inspect operations",
     "soci_adapter": "execute",
     "consume": "handler idempotent tx_consumer",
     "lease": "lease_consumer lease_store",
     "run": "message_of run source",
     "metrics": "metrics",
-    "redrive": "dead_letter redrive",
+    "redrive": "redrive",
     "testing": "handler_check",
 }
 MODULE_OF_PUBLIC = {header: module for module, headers in PUBLIC.items() for header in headers.split()}

@@ -5,7 +5,6 @@
 #include <string_view>
 #include <utility>
 
-#include <txinbox/dead_letter.hpp>
 #include <txinbox/source.hpp>
 
 namespace txinbox::component {

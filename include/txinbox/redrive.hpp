@@ -16,7 +16,6 @@
 #include <vector>
 
 #include <txinbox/connection_ref.hpp>
-#include <txinbox/dead_letter.hpp>
 #include <txinbox/message_of.hpp>
 #include <txinbox/operator_action.hpp>
 #include <txinbox/outbox_relay.hpp>

@@ -12,9 +12,9 @@
 #include <string_view>
 
 #include <txinbox/connection_ref.hpp>
+#include <txinbox/consumer_options.hpp>
 #include <txinbox/listener.hpp>
 #include <txinbox/operator_action.hpp>
-#include <txinbox/retry_policy.hpp>
 #include <txinbox/version.hpp>
 
 namespace txinbox {

@@ -5,18 +5,14 @@
 
 #include <txinbox/connection_ref.hpp>
 #include <txinbox/consumer_options.hpp>
-#include <txinbox/dead_letter.hpp>
 #include <txinbox/delivery.hpp>
-#include <txinbox/erase.hpp>
 #include <txinbox/error.hpp>
 #include <txinbox/failed_messages.hpp>
 #include <txinbox/finding.hpp>
 #include <txinbox/idempotent.hpp>
 #include <txinbox/incoming.hpp>
 #include <txinbox/inspect.hpp>
-#include <txinbox/json_content.hpp>
-#include <txinbox/json_document.hpp>
-#include <txinbox/json_template.hpp>
+#include <txinbox/json.hpp>
 #include <txinbox/lease_consumer.hpp>
 #include <txinbox/lease_store.hpp>
 #include <txinbox/listener.hpp>
@@ -33,7 +29,6 @@
 #include <txinbox/redrive.hpp>
 #include <txinbox/result.hpp>
 #include <txinbox/retention.hpp>
-#include <txinbox/retry_policy.hpp>
 #include <txinbox/run.hpp>
 #include <txinbox/schema.hpp>
 #include <txinbox/source.hpp>

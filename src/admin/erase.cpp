@@ -1,4 +1,4 @@
-#include <txinbox/erase.hpp>
+#include <txinbox/operations.hpp>
 
 #include <optional>
 

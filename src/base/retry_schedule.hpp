@@ -3,7 +3,7 @@
 #include <chrono>
 #include <stop_token>
 
-#include <txinbox/retry_policy.hpp>
+#include <txinbox/consumer_options.hpp>
 #include <txinbox/version.hpp>
 
 namespace txinbox {

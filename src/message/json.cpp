@@ -1,7 +1,5 @@
 #include <txinbox/error.hpp>
-#include <txinbox/json_content.hpp>
-#include <txinbox/json_document.hpp>
-#include <txinbox/json_template.hpp>
+#include <txinbox/json.hpp>
 
 #include "message/json/json_pointer.hpp"
 #include "message/json/json_value.hpp"

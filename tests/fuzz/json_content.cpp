@@ -3,7 +3,7 @@
 //
 // Input: the pointers with blanks between them, then two JSON texts, each on its own line.
 
-#include <txinbox/json_content.hpp>
+#include <txinbox/json.hpp>
 
 #include <charconv>
 #include <vector>

@@ -3,7 +3,7 @@
 //
 // Input: the template, then two lines of JSON.
 
-#include <txinbox/json_template.hpp>
+#include <txinbox/json.hpp>
 
 #include <vector>
 

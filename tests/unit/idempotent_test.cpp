@@ -10,7 +10,7 @@
 
 #include <doctest/doctest.h>
 #include <txinbox/idempotent.hpp>
-#include <txinbox/json_template.hpp>
+#include <txinbox/json.hpp>
 
 using namespace txinbox;
 

@@ -4,9 +4,7 @@
 
 #include <doctest/doctest.h>
 #include <txinbox/error.hpp>
-#include <txinbox/json_content.hpp>
-#include <txinbox/json_document.hpp>
-#include <txinbox/json_template.hpp>
+#include <txinbox/json.hpp>
 
 #include "support/thrown.hpp"
 

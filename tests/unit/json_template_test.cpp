@@ -5,8 +5,7 @@
 
 #include <doctest/doctest.h>
 #include <txinbox/error.hpp>
-#include <txinbox/json_content.hpp>
-#include <txinbox/json_template.hpp>
+#include <txinbox/json.hpp>
 #include <txinbox/message.hpp>
 
 #include "support/thrown.hpp"

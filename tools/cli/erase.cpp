@@ -4,8 +4,8 @@
 #include <vector>
 
 #include <fmt/format.h>
-#include <txinbox/erase.hpp>
 #include <txinbox/error.hpp>
+#include <txinbox/operations.hpp>
 
 #include "cli/help_text.hpp"
 #include "cli/known_consumer.hpp"

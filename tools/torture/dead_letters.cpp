@@ -4,7 +4,7 @@
 #include <utility>
 
 #include <fmt/format.h>
-#include <txinbox/dead_letter.hpp>
+#include <txinbox/source.hpp>
 
 #include "torture/bad_deployment.hpp"
 #include "torture/scratch_tables.hpp"

@@ -1,4 +1,4 @@
-#include <txinbox/http/connection_deadline.hpp>
+#include <txinbox/http/client_connection.hpp>
 
 #include <fcntl.h>
 #include <sys/socket.h>

@@ -6,7 +6,7 @@
 #include <openssl/evp.h>
 #include <txinbox/error.hpp>
 #include <txinbox/http.hpp>
-#include <txinbox/json_document.hpp>
+#include <txinbox/json.hpp>
 
 #include "digest.hpp"
 #include "stored_response.hpp"

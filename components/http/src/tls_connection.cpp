@@ -1,4 +1,4 @@
-#include <txinbox/http/tls_connection.hpp>
+#include <txinbox/http/client_connection.hpp>
 
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>

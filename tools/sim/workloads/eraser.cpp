@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include <fmt/format.h>
-#include <txinbox/erase.hpp>
+#include <txinbox/operations.hpp>
 
 #include "base/interruptible_sleep.hpp"
 

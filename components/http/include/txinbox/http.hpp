@@ -22,7 +22,7 @@
 
 #include <txinbox/delivery.hpp>
 #include <txinbox/handler.hpp>
-#include <txinbox/json_template.hpp>
+#include <txinbox/json.hpp>
 #include <txinbox/lease_consumer.hpp>
 #include <txinbox/tx_consumer.hpp>
 #include <txinbox/version.hpp>

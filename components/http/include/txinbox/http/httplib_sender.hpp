@@ -19,8 +19,7 @@
 
 #include <httplib.h>
 
-#include <txinbox/http/connection_deadline.hpp>
-#include <txinbox/http/tls_connection.hpp>
+#include <txinbox/http/client_connection.hpp>
 #include <txinbox/http_publisher.hpp>
 #include <txinbox/version.hpp>
 
