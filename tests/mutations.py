@@ -79,6 +79,8 @@ class Mutation:
         self.seeds = entry.get("seeds")  # the simulator notices the mutation in one of so many worlds
         if self.program not in PROGRAMS or self.database not in DATABASES:
             sys.exit(f"{group}.toml, mutation {number}: no such program or database")
+        if self.program == "sim":  # only the simulator notices it
+            self.simulated()
 
     def simulated(self):
         """The same mutation, for the simulator."""

@@ -163,7 +163,8 @@ def all_steps(root):
                     environment=LONG + (("TXINBOX_RELAY_KILLS", "4"),)),)),
         Step("orders", "deliveries keep their promises, whichever two things go wrong at the calls of their sessions", 7,
              (Ctest(("^orders$",)),)),
-        Step("sim", "services in new simulated worlds in which much goes wrong", 25, (Ctest(("^sim_new$",)),)),
+        Step("sim", "services in new simulated worlds in which much goes wrong", 35,
+             (Ctest(("^sim_new$",), preset="release"),)),
         Step("servers", "the command, http and stopping on MariaDB and PostgreSQL; conformance on servers that wait for "
              "the disk", 6,
              (Ctest(("^(cli|http|stopping|conformance)$", "^(mariadb|postgresql)$"), servers=("mariadb", "postgresql"),

@@ -151,6 +151,31 @@ TEST_CASE("simulated database: the wait for a lock ends after a second") {
   });
 }
 
+TEST_CASE("simulated database: with one writer, BEGIN waits for the transaction that is open") {
+  for_each_server([](Server& server) {
+    const auto first = connect(server);
+    const auto second = connect(server);
+    first->execute("BEGIN");
+    const bool has_one_writer = server.personality().has_one_writer;
+    CHECK(error_of(*second, "BEGIN") == (has_one_writer ? server.personality().error.lock_timeout : ""));
+    first->execute("COMMIT");
+    CHECK(error_of(*second, "BEGIN") == "");
+  });
+}
+
+TEST_CASE("simulated database: an administrator kills a session, and its transaction is rolled back") {
+  for_each_server([](Server& server) {
+    CHECK(server.kill_any_session() == "");
+    const auto session = connect(server);
+    session->execute("BEGIN");
+    session->execute(insert("a"));
+    CHECK(server.kill_any_session() == Threads::instance()->current_process().name());
+    CHECK(error_of(*session, "COMMIT") == server.personality().error.lost);
+    CHECK(server.kill_any_session() == "");
+    CHECK(server.query("SELECT 1 FROM txinbox_consumed_message").empty());
+  });
+}
+
 TEST_CASE("simulated database: of two transactions that wait for each other, one gets a deadlock") {
   for_each_server([](Server& server) {
     if (server.personality().has_one_writer) return;  // the second one cannot begin
@@ -299,7 +324,7 @@ TEST_CASE("simulated database: MariaDB shows a commit before it is durable, and 
     std::string error = "none";
     const std::jthread commits([&] { error = error_of(*session, insert("a")); });
     while (count(server) == 0) Threads::instance()->sleep_for(1ms);
-    CHECK(server.count_durable("txinbox_consumed_message", "consumer", "svc") == (is_early ? 0 : 1));
+    CHECK(server.count_durable("txinbox_consumed_message", {{"consumer", "svc"}}) == (is_early ? 0 : 1));
     server.restart(Threads::instance()->now());
     CHECK(count(server) == (is_early ? 0 : 1));
     Threads::instance()->sleep_for(2s);

@@ -112,12 +112,14 @@ int run(const Options& options) {
     sum.kills += ended.report.counts.kills;
     sum.ends += ended.report.counts.ends;
     sum.restarts += ended.report.counts.restarts;
+    sum.fingerprint += ended.report.counts.fingerprint;
     simulated += ended.report.simulated_seconds;
     if (shows_progress) fmt::print(stderr, "\r{}", summary());
     if (!is_over()) runner.start(plan_of(next++, options), ended.processor);
   }
   if (shows_progress) fmt::print(stderr, "\n");
   fmt::print("seeds {} to {}: {}\n", options.first, next - 1, summary());
+  fmt::print("fingerprint of these worlds: {:016x}\n", sum.fingerprint);
   fmt::print("count: {} simulated worlds\ncount: {} simulated deliveries\n", worlds, sum.deliveries);
   return 0;
 }

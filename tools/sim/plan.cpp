@@ -13,41 +13,93 @@ using namespace std::chrono_literals;
 
 namespace {
 
-using Remove = void (*)(Plan&);
+/// The random numbers of a plan.
+class Draws {
+ public:
+  explicit Draws(std::uint64_t seed) : random_(seed) {}
 
-constexpr auto faults = std::to_array<std::pair<std::string_view, Remove>>({
-    {"kills", [](Plan& plan) { plan.kill_every = {}; }},
-    {"late-ends", [](Plan& plan) { plan.late_end_rate = 0; }},
-    {"stops", [](Plan& plan) { plan.stop_every = {}; }},
-    {"ends", [](Plan& plan) { plan.end_every = {}; }},
-    {"restarts", [](Plan& plan) { plan.restart_every = {}; }},
-    {"failovers", [](Plan& plan) { plan.failover_every = {}; }},
-    {"backups", [](Plan& plan) { plan.backup_every = {}; }},
-    {"jumps", [](Plan& plan) { plan.jump_every = {}; }},
-    {"moves", [](Plan& plan) { plan.move_every = {}; }},
-    {"resends", [](Plan& plan) { plan.resend_rate = 0; }},
-    {"handlers", [](Plan& plan) { plan.special_rate = 0; }},
-    {"stuck", [](Plan& plan) { plan.stuck_rate = 0; }},
-    {"lost-requests", [](Plan& plan) { plan.database.lose_request = 0; }},
-    {"lost-replies", [](Plan& plan) { plan.database.lose_reply = 0; }},
-    {"late-commits", [](Plan& plan) { plan.database.commit_late = 0; }},
-    {"refusals", [](Plan& plan) { plan.database.refuse = 0; }},
-    {"lost-acknowledgements", [](Plan& plan) { plan.broker.lose_acknowledgement = 0; }},
-    {"refused-letters", [](Plan& plan) { plan.broker.refuse_dead_letter = 0; }},
-    {"refused-messages", [](Plan& plan) { plan.receiver.refuse = 0; }},
-    {"failed-calls", [](Plan& plan) { plan.receiver.fail = 0; }},
-    {"postponed-messages", [](Plan& plan) { plan.receiver.postpone = 0; }},
-    {"lost-confirmations", [](Plan& plan) { plan.receiver.lose_confirmation = 0; }},
-    {"slow-calls", [](Plan& plan) { plan.receiver.be_slow = 0; }},
-    {"switches", [](Plan& plan) { plan.switch_rate = 0; }},
-    {"holds", [](Plan& plan) { plan.holds_parked = false; }},
-    {"pauses", [](Plan& plan) { plan.pause_every = {}; }},
-    {"erasures", [](Plan& plan) { plan.erase_every = {}; }},
+  std::size_t below(std::size_t end) { return random_() % end; }
+  std::size_t number(std::size_t from, std::size_t to) { return from + below(to - from + 1); }
+  bool is() { return below(2) == 0; }
+
+  /// 0 in half of the worlds.
+  double rate(double most) { return is() ? 0 : most * std::uniform_real_distribution<>()(random_); }
+
+  /// 0 in half of the worlds, otherwise from the shortest time to eleven times this time.
+  SimTime every(SimTime shortest) {
+    return is() ? SimTime(0) : shortest + SimTime(random_() % static_cast<std::uint64_t>((10 * shortest).count()));
+  }
+
+ private:
+  std::mt19937_64 random_;
+};
+
+/// A kind of fault. It has a rate, or a mean time between two faults, or it is there or not. Half of the worlds lack
+/// it.
+struct Fault {
+  std::string_view name;
+  double most = 0;  ///< The greatest rate of a world.
+  double& (*rate)(Plan&) = nullptr;
+  SimTime shortest{0};  ///< The shortest mean time of a world.
+  SimTime& (*every)(Plan&) = nullptr;
+  bool& (*is_there)(Plan&) = nullptr;
+
+  void draw(Plan& plan, Draws& draws) const {
+    if (rate != nullptr) rate(plan) = draws.rate(most);
+    if (every != nullptr) every(plan) = draws.every(shortest);
+    if (is_there != nullptr) is_there(plan) = draws.is();
+  }
+  void remove(Plan& plan) const {
+    if (rate != nullptr) rate(plan) = 0;
+    if (every != nullptr) every(plan) = SimTime(0);
+    if (is_there != nullptr) is_there(plan) = false;
+  }
+};
+
+constexpr Fault with_rate(std::string_view name, double most, double& (*rate)(Plan&)) {
+  return {.name = name, .most = most, .rate = rate};
+}
+
+constexpr Fault once_in(std::string_view name, SimTime shortest, SimTime& (*every)(Plan&)) {
+  return {.name = name, .shortest = shortest, .every = every};
+}
+
+/// A new kind comes last. Otherwise, all seeds would give other worlds.
+constexpr auto faults = std::to_array<Fault>({
+    with_rate("switches", 0.2, [](Plan& plan) -> double& { return plan.switch_rate; }),
+    with_rate("handlers", 0.4, [](Plan& plan) -> double& { return plan.special_rate; }),
+    with_rate("stuck", 0.05, [](Plan& plan) -> double& { return plan.stuck_rate; }),
+    with_rate("resends", 0.3, [](Plan& plan) -> double& { return plan.resend_rate; }),
+    once_in("kills", 500ms, [](Plan& plan) -> SimTime& { return plan.kill_every; }),
+    with_rate("late-ends", 1, [](Plan& plan) -> double& { return plan.late_end_rate; }),
+    once_in("stops", 1s, [](Plan& plan) -> SimTime& { return plan.stop_every; }),
+    once_in("ends", 1s, [](Plan& plan) -> SimTime& { return plan.end_every; }),
+    once_in("restarts", 3s, [](Plan& plan) -> SimTime& { return plan.restart_every; }),
+    once_in("failovers", 10s, [](Plan& plan) -> SimTime& { return plan.failover_every; }),
+    once_in("backups", 30s, [](Plan& plan) -> SimTime& { return plan.backup_every; }),
+    once_in("jumps", 5s, [](Plan& plan) -> SimTime& { return plan.jump_every; }),
+    once_in("moves", 200ms, [](Plan& plan) -> SimTime& { return plan.move_every; }),
+    with_rate("lost-requests", 0.02, [](Plan& plan) -> double& { return plan.database.lose_request; }),
+    with_rate("lost-replies", 0.02, [](Plan& plan) -> double& { return plan.database.lose_reply; }),
+    with_rate("late-commits", 0.05, [](Plan& plan) -> double& { return plan.database.commit_late; }),
+    with_rate("refusals", 0.02, [](Plan& plan) -> double& { return plan.database.refuse; }),
+    with_rate("lost-acknowledgements", 0.2, [](Plan& plan) -> double& { return plan.broker.lose_acknowledgement; }),
+    with_rate("refused-letters", 0.5, [](Plan& plan) -> double& { return plan.broker.refuse_dead_letter; }),
+    with_rate("refused-messages", 0.3, [](Plan& plan) -> double& { return plan.receiver.refuse; }),
+    with_rate("failed-calls", 0.3, [](Plan& plan) -> double& { return plan.receiver.fail; }),
+    with_rate("postponed-messages", 0.5, [](Plan& plan) -> double& { return plan.receiver.postpone; }),
+    with_rate("lost-confirmations", 0.2, [](Plan& plan) -> double& { return plan.receiver.lose_confirmation; }),
+    with_rate("slow-calls", 0.05, [](Plan& plan) -> double& { return plan.receiver.be_slow; }),
+    once_in("pauses", 5s, [](Plan& plan) -> SimTime& { return plan.pause_every; }),
+    once_in("erasures", 1s, [](Plan& plan) -> SimTime& { return plan.erase_every; }),
+    Fault{.name = "holds", .is_there = [](Plan& plan) -> bool& { return plan.holds_parked; }},
+    once_in("clocks", 5s, [](Plan& plan) -> SimTime& { return plan.clock_every; }),
+    once_in("killed-sessions", 500ms, [](Plan& plan) -> SimTime& { return plan.session_kill_every; }),
 });
 
 constexpr auto names = [] {
   std::array<std::string_view, faults.size()> all;
-  std::ranges::transform(faults, all.begin(), &std::pair<std::string_view, Remove>::first);
+  std::ranges::transform(faults, all.begin(), &Fault::name);
   return all;
 }();
 
@@ -69,88 +121,58 @@ constexpr auto sizes = std::to_array<PlanSize>({
 }  // namespace
 
 Plan Plan::of(std::uint64_t seed) {
-  std::mt19937_64 random(seed);
-  const auto number = [&](std::size_t from, std::size_t to) { return from + random() % (to - from + 1); };
-  const auto is = [&] { return random() % 2 == 0; };
-  const auto share = [&] { return std::uniform_real_distribution<>()(random); };
-  const auto rate = [&](double most) { return is() ? 0 : most * share(); };
-  const auto every = [&](SimTime shortest) {
-    return is() ? SimTime(0) : shortest + SimTime(random() % static_cast<std::uint64_t>((10 * shortest).count()));
-  };
-  Plan plan{.seed = seed, .personality = &personalities[random() % personalities.size()]};
-  plan.lanes = number(1, 8);
-  plan.workers = number(1, 3);
-  plan.batch = is() ? 1 : number(2, 20);
-  const std::size_t kinds = number(1, 15);  // each bit is a kind of work
+  Draws draws(seed);
+  Plan plan{.seed = seed, .personality = &personalities[draws.below(personalities.size())]};
+  plan.lanes = draws.number(1, 8);
+  plan.workers = draws.number(1, 3);
+  plan.batch = draws.is() ? 1 : draws.number(2, 20);
+  const std::size_t kinds = draws.number(1, 15);  // each bit is a kind of work
   if ((kinds & 1) != 0) {
-    plan.consumers = number(1, 4);
-    plan.messages = number(100, 800);
+    plan.consumers = draws.number(1, 4);
+    plan.messages = draws.number(100, 800);
   }
   if ((kinds & 2) != 0) {
-    plan.relays = number(1, 3);
-    plan.producers = plan.consumers == 0 || is() ? number(1, 3) : 0;
-    plan.produced = plan.producers == 0 ? 0 : number(50, 400);
+    plan.relays = draws.number(1, 3);
+    plan.producers = plan.consumers == 0 || draws.is() ? draws.number(1, 3) : 0;
+    plan.produced = plan.producers == 0 ? 0 : draws.number(50, 400);
   }
   if ((kinds & 4) != 0) {
-    plan.leasers = number(1, 3);
-    plan.leased = number(50, 300);
+    plan.leasers = draws.number(1, 3);
+    plan.leased = draws.number(50, 300);
   }
   if ((kinds & 8) != 0) {
-    plan.servers = number(1, 3);
-    plan.requests = number(50, 300);
+    plan.servers = draws.number(1, 3);
+    plan.requests = draws.number(50, 300);
   }
-  if (is()) plan.max_in_flight = number(1, 40);
-  if (is()) plan.max_waiting = number(1, 40);
-  plan.max_attempts = is() ? 0 : 5;
-  plan.orders_by_key = is();
-  plan.handlers = std::array{HandlerKind::one, HandlerKind::one, HandlerKind::set, HandlerKind::pair}[random() % 4];
-  plan.broker_kind = std::array{BrokerKind::log, BrokerKind::fifo, BrokerKind::queue}[random() % 3];
-  plan.has_heartbeat = is();
-  plan.counts_starts = random() % 4 == 0;
-  plan.waits_for_claims = is();
-  plan.has_recent_keys = random() % 3 == 0;
-  plan.answers_under_lease = random() % 3 == 0;
-  plan.breaker = std::array<std::size_t, 4>{0, 0, 3, 20}[random() % 4];
+  if (draws.is()) plan.max_in_flight = draws.number(1, 40);
+  if (draws.is()) plan.max_waiting = draws.number(1, 40);
+  plan.max_attempts = draws.is() ? 0 : 5;
+  plan.orders_by_key = draws.is();
+  plan.handlers = std::array{HandlerKind::one, HandlerKind::one, HandlerKind::set, HandlerKind::pair}[draws.below(4)];
+  plan.broker_kind = std::array{BrokerKind::log, BrokerKind::fifo, BrokerKind::queue}[draws.below(3)];
+  plan.has_heartbeat = draws.is();
+  plan.counts_starts = draws.below(4) == 0;
+  plan.waits_for_claims = draws.is();
+  plan.has_recent_keys = draws.below(3) == 0;
+  plan.answers_under_lease = draws.below(3) == 0;
+  plan.breaker = std::array<std::size_t, 4>{0, 0, 3, 20}[draws.below(4)];
+  plan.faults_end = std::chrono::seconds(draws.number(10, 120));
+  plan.database.slowest = std::chrono::microseconds(draws.number(50, 5000));
 
-  plan.faults_end = std::chrono::seconds(number(10, 120));
-  plan.switch_rate = rate(0.2);
-  plan.special_rate = rate(0.4);
-  plan.stuck_rate = rate(0.05);
-  plan.resend_rate = rate(0.3);
-  plan.kill_every = every(500ms);
-  plan.late_end_rate = rate(1);
-  plan.stop_every = every(1s);
-  plan.end_every = every(1s);
-  plan.restart_every = every(3s);
-  plan.failover_every = every(10s);
-  plan.backup_every = every(30s);
-  plan.jump_every = every(5s);
-  plan.move_every = every(200ms);
-  plan.database = {.lose_request = rate(0.02),
-                   .lose_reply = rate(0.02),
-                   .commit_late = rate(0.05),
-                   .refuse = rate(0.02),
-                   .slowest = std::chrono::microseconds(number(50, 5000))};
-  plan.broker = {.lose_acknowledgement = rate(0.2), .refuse_dead_letter = rate(0.5)};
+  for (const Fault& each : faults) each.draw(plan, draws);
+  plan.holds_parked =
+      plan.holds_parked && plan.consumers > 0 && plan.max_attempts > 0 && plan.broker_kind != BrokerKind::queue;
   // Then what is stuck may fill the room, and `RunOptions::max_waiting` says so.
   if (plan.broker_kind != BrokerKind::log && plan.stuck_rate > 0) plan.max_waiting = 0;
   // Of a lane that is stuck, `run` holds at least one message. Every second lane can be stuck.
   if (plan.max_waiting > 0 && plan.stuck_rate > 0) plan.max_waiting = std::max(plan.max_waiting, (plan.lanes + 1) / 2);
-  plan.receiver = {.refuse = rate(0.3),
-                   .fail = rate(0.3),
-                   .postpone = rate(0.5),
-                   .lose_confirmation = rate(0.2),
-                   .be_slow = rate(0.05)};
-  plan.holds_parked = is() && plan.consumers > 0 && plan.max_attempts > 0 && plan.broker_kind != BrokerKind::queue;
-  plan.pause_every = every(5s);
-  plan.erase_every = every(1s);
   return plan;
 }
 
 bool Plan::remove_fault(std::string_view name) {
-  const auto found = std::ranges::find(faults, name, &std::pair<std::string_view, Remove>::first);
+  const auto found = std::ranges::find(faults, name, &Fault::name);
   if (found == faults.end()) return false;
-  found->second(*this);
+  found->remove(*this);
   return true;
 }
 

@@ -4,7 +4,6 @@
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
-#include <sys/personality.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -55,8 +54,8 @@ void write_all(int file, std::string_view text) {
   ::mallopt(M_TRIM_THRESHOLD, std::numeric_limits<int>::max());
   ::mallopt(M_MMAP_MAX, 0);
   const auto report = [&](const Counts& counts, double seconds, std::string_view problem, std::string_view story) {
-    write_all(output, fmt::format("{} {} {} {} {} {}\n{}\n{}", counts.deliveries, counts.kills, counts.ends,
-                                  counts.restarts, seconds, problem.size(), problem, story));
+    write_all(output, fmt::format("{} {} {} {} {} {} {}\n{}\n{}", counts.deliveries, counts.kills, counts.ends,
+                                  counts.restarts, counts.fingerprint, seconds, problem.size(), problem, story));
     ::_exit(0);
   };
   Threads::run(
@@ -77,8 +76,9 @@ Report read_report(const std::string& text, int status) {
   std::size_t size = 0;
   auto& counts = report.counts;
   const std::size_t end_of_line = text.find('\n');
-  const bool is_read = std::sscanf(text.c_str(), "%lu %lu %lu %lu %lf %zu", &counts.deliveries, &counts.kills,
-                                   &counts.ends, &counts.restarts, &report.simulated_seconds, &size) == 6;
+  const bool is_read =
+      std::sscanf(text.c_str(), "%lu %lu %lu %lu %lu %lf %zu", &counts.deliveries, &counts.kills, &counts.ends,
+                  &counts.restarts, &counts.fingerprint, &report.simulated_seconds, &size) == 7;
   if (is_read && WIFEXITED(status) && WEXITSTATUS(status) == 0) {
     report.problem = text.substr(end_of_line + 1, size);
     report.story = text.substr(end_of_line + 1 + size + 1);

@@ -63,6 +63,7 @@ std::string Simulation::run() {
     if (world_.story.problem().empty()) each->check_end();
     counts_.deliveries += each->deliveries();
   }
+  counts_.fingerprint = threads().random()();
   return world_.story.problem();
 }
 
@@ -100,7 +101,15 @@ void Simulation::disturb(Service& service) {
   const Plan& plan = world_.plan;
   if (happens(plan.kill_every)) return kill(service);
   if (happens(plan.stop_every)) return stop(service);
-  if (happens(plan.end_every) && service.ends_by == 0s) end(service);
+  if (happens(plan.end_every) && service.ends_by == 0s) return end(service);
+  if (happens(plan.clock_every)) set_clock(service);
+}
+
+/// Its steady clock stays right.
+void Simulation::set_clock(Service& service) {
+  service.process->clock_error = up_to(60s) - 30s;
+  world_.story.tell("", "the clock of {} is wrong by {}", service.name,
+                    std::chrono::duration_cast<std::chrono::milliseconds>(service.process->clock_error));
 }
 
 void Simulation::kill(Service& service) {
@@ -140,6 +149,10 @@ void Simulation::disturb_database() {
     world_.story.tell("", "the database is away for {}", time);
     server.restart(threads().now() + time);
     ++counts_.restarts;
+  }
+  if (happens_in_step(plan.session_kill_every)) {
+    const std::string client = server.kill_any_session();
+    if (!client.empty()) world_.story.tell("", "an administrator kills a session of {}", client);
   }
   if (happens_in_step(plan.failover_every)) lose_commits("a standby takes over", 2s);
   if (happens_in_step(plan.backup_every)) lose_commits("a backup is restored", longest_loss);

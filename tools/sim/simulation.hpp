@@ -21,6 +21,9 @@ struct Counts {
   std::uint64_t kills = 0;
   std::uint64_t ends = 0;      ///< Of services, by their stop tokens.
   std::uint64_t restarts = 0;  ///< Of the database, failovers too.
+
+  /// The last random number. If anything else had happened, it would be another one.
+  std::uint64_t fingerprint = 0;
 };
 
 class Simulation {
@@ -50,6 +53,7 @@ class Simulation {
   void kill(Service&);
   void end(Service&);
   void stop(Service&);
+  void set_clock(Service&);
   void lose_commits(std::string_view how, std::chrono::milliseconds most);
   void check_ended(const Service&);
   void end_faults();

@@ -54,7 +54,14 @@ struct World {
   }
 
   /// How many durable effects the key has.
-  std::size_t effects_of(const std::string& key) { return server.count_durable("effect", "business_key", key); }
+  std::size_t effects_of(const std::string& key) { return server.count_durable("effect", {{"business_key", key}}); }
+
+  /// Whether the message's row is durable, and says that the message is consumed.
+  bool is_consumed(std::string consumer, std::string key) {
+    return server.count_durable(
+               "txinbox_consumed_message",
+               {{"consumer", std::move(consumer)}, {"business_key", std::move(key)}, {"state", "consumed"}}) == 1;
+  }
 };
 
 /// The work lasts so many times as long as the faults: much goes wrong only where nobody starts anew.

@@ -31,6 +31,9 @@ struct Personality {
   /// It shows which transactions may have inserted rows into a table.
   bool shows_writers;
 
+  /// A lost connection looks like an error of the disk, after which `consume` does not try again.
+  bool lost_is_io_error = false;
+
   struct Codes {
     std::string_view duplicate, deadlock, lock_timeout, lost, cannot_connect, full, aborted, refused;
   } error;
@@ -58,6 +61,7 @@ inline constexpr std::array personalities = {
                 .deadlock_rolls_back = false,
                 .shows_commits_early = false,
                 .shows_writers = false,
+                .lost_is_io_error = true,
                 .error = {"1555", "5", "5", "10", "14", "13", "1", "531"}},
     Personality{.name = "postgresql",
                 .codes = "postgresql",

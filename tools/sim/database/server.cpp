@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <iterator>
 #include <optional>
 #include <random>
 #include <stdexcept>
@@ -60,20 +61,39 @@ std::set<std::string> Server::fail_over(SimTime until, SimTime lost) {
   return keys;
 }
 
-std::size_t Server::count_durable(std::string_view table, std::string_view column, const std::string& text) {
+std::size_t Server::count_durable(std::string_view table, const Texts& texts) {
   Table& searched = *store_.find_table(table);
   const TableDefinition& definition = searched.definition();
-  const auto is_first = [&](const std::vector<std::size_t>& index) {
-    return definition.columns[index.front()] == column;
-  };
-  const auto index = std::ranges::find_if(definition.indexes, is_first);
-  if (index == definition.indexes.end()) throw std::logic_error(fmt::format("no index on {}", column));
-  const auto place = static_cast<std::size_t>(index - definition.indexes.begin());
-  const auto found = searched.find(place, {text_value(text)});
+  Values prefix;
+  std::size_t place = 0;
+  for (std::size_t i = 0; i < definition.indexes.size(); ++i) {
+    const std::vector<std::size_t>& index = definition.indexes[i];
+    const auto is_same = [&](const auto& text, std::size_t column) { return definition.columns[column] == text.first; };
+    const auto common = std::ranges::mismatch(texts, index, is_same).in1 - texts.begin();
+    if (static_cast<std::size_t>(common) <= prefix.size()) continue;
+    place = i;
+    prefix.clear();
+    for (auto each = texts.begin(); each != texts.begin() + common; ++each) prefix.push_back(text_value(each->second));
+  }
+  if (prefix.empty()) throw std::logic_error(fmt::format("no index on {}", texts.front().first));
+  const auto found = searched.find(place, prefix);
   return static_cast<std::size_t>(std::ranges::count_if(found, [&](std::int64_t row) {
-    const StoredRow& stored = searched.existing_row(row);
-    return store_.is_durable(stored) && stored.committed->at(definition.indexes[place].front()).bytes == text;
+    const Version& version = store_.durable_version(searched, row);
+    return version && std::ranges::all_of(texts, [&](const auto& text) {
+             const auto column = std::ranges::find(definition.columns, text.first) - definition.columns.begin();
+             return version->at(static_cast<std::size_t>(column)).bytes == text.second;
+           });
   }));
+}
+
+std::string Server::kill_any_session() {
+  std::vector<ServerSession*> connected;
+  std::ranges::copy_if(sessions_, std::back_inserter(connected),
+                       [](const ServerSession* each) { return each->client_ != nullptr && !each->is_lost(); });
+  if (connected.empty()) return {};
+  ServerSession& killed = *connected[Threads::instance()->any_of(connected.size())];
+  killed.end();
+  return killed.client_->name();
 }
 
 void Server::end_sessions(const Process& process) noexcept {

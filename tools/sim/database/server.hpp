@@ -10,6 +10,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <sqlite3.h>
@@ -129,6 +130,9 @@ class ServerSession {
   bool commits_late_ = false;  ///< The connection ends during this call's COMMIT.
 };
 
+/// The names of columns, and their values.
+using Texts = std::vector<std::pair<std::string_view, std::string>>;
+
 class Server {
  public:
   Server(const Personality&, const Migrated&);
@@ -152,10 +156,13 @@ class Server {
   /// Ends the sessions of a process.
   void end_sessions(const Process&) noexcept;
 
+  /// Ends a session. Returns the name of its process; empty if nobody is connected.
+  std::string kill_any_session();
+
   bool is_up() const noexcept { return Threads::instance()->now() >= down_until_; }
 
-  /// How many durable rows have this text in a column, which must be the first one of an index.
-  std::size_t count_durable(std::string_view table, std::string_view column, const std::string& text);
+  /// How many durable rows have these texts in these columns. An index must begin with the first column.
+  std::size_t count_durable(std::string_view table, const Texts& texts);
 
   /// A query without a session, for the checks.
   std::vector<Values> query(const std::string& sql);

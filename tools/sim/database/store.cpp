@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <ranges>
 
 #include <fmt/format.h>
 
@@ -128,6 +129,16 @@ std::uint64_t Store::commit(Transaction& transaction) {
   transaction.changes_.clear();
   roll_back(transaction);
   return has_changed ? last_commit_ : 0;
+}
+
+const Version& Store::durable_version(const Table& table, std::int64_t row) const {
+  const Version* version = &table.existing_row(row).committed;
+  for (auto commit = commits_.rbegin(); commit != commits_.rend() && commit->number > durable_; ++commit) {
+    for (const Committed::Row& each : std::ranges::reverse_view(commit->rows)) {
+      if (each.table == &table && each.row == row) version = &each.before;
+    }
+  }
+  return *version;
 }
 
 std::vector<LostRow> Store::undo(const Committed& commit) {

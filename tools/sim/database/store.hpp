@@ -172,7 +172,9 @@ class Store {
 
   /// Writes this commit, and all before it, to the disk. Until then, a crash loses it.
   void flush(std::uint64_t commit) noexcept { durable_ = std::max(durable_, commit); }
-  bool is_durable(const StoredRow& row) const noexcept { return row.committed && row.commit <= durable_; }
+
+  /// The version of the row that a crash cannot lose.
+  const Version& durable_version(const Table&, std::int64_t row) const;
 
   void roll_back(Transaction&) noexcept;
 

@@ -20,6 +20,11 @@ constexpr SimTime patience = 3s;
 /// Of a handler that runs under a lease. It is as long as a client waits for an answer.
 constexpr std::chrono::milliseconds lease_time = 3s;
 
+constexpr auto scope_of_all = "everybody";
+
+/// The business key of the row.
+std::string key_of_row(const std::string& key) { return fmt::format("{}/{}", scope_of_all, key); }
+
 http::Request request_of(const std::string& key) {
   return {.method = "POST", .target = "/orders", .headers = {{"Idempotency-Key", key}}, .body = key};
 }
@@ -40,7 +45,7 @@ void Answering::step() {
     clients_.emplace(fmt::format("request{}", clients_.size()), Client{.act = act});
   }
   for (auto& [key, client] : clients_) {
-    if (client.answer.empty() && client.sends_at <= threads().now()) send(key, client);
+    if (!client.has_answer && client.sends_at <= threads().now()) send(key, client);
   }
 }
 
@@ -64,7 +69,7 @@ void Answering::send(const std::string& key, Client& client) {
 
 void Answering::serve(std::size_t service, const std::stop_token& stop) {
   Pool pool = world_.open_pool(2);
-  const http::Scope scope = [](const http::Request&) { return "everybody"; };
+  const http::Scope scope = [](const http::Request&) { return scope_of_all; };
   const bool has_heartbeat = world_.plan.has_heartbeat;
   if (world_.plan.answers_under_lease) {
     LeaseConsumer consumer(pool, "http", {.length = lease_time, .heartbeat = has_heartbeat ? lease_time / 3 : 0ms},
@@ -153,18 +158,20 @@ void Answering::answered(const std::string& key, const http::Response& response)
   if (const auto problem = wrong_effects(key, client)) {
     world_.story.wrong(key, "is answered {} with {}", response.status, *problem);
   }
-  if (!client.answer.empty() && client.answer != answer && !may_differ(key, client)) {
-    world_.story.wrong(key, "is answered '{}' after '{}'", answer, client.answer);
+  if (!client.given.empty() && client.given != answer && !may_differ(key, client)) {
+    world_.story.wrong(key, "is answered '{}' after '{}'", answer, client.given);
   }
-  client.leases.is_done = true;
-  if (!is_lost_on_the_way()) client.answer = answer;
+  client.given = answer;
+  client.leases.set_done();
+  if (!is_lost_on_the_way()) client.has_answer = true;
 }
 
 /// How the effects of a request that is answered are not those of its handler.
 std::optional<std::string> Answering::wrong_effects(const std::string& key, const Client& client) {
   if (world_.plan.answers_under_lease) {
-    if (client.returns > 0) return std::nullopt;
-    return "a handler that has never returned";
+    if (client.returns == 0) return "a handler that has never returned";
+    if (world_.had_failover || world_.is_consumed("http", key_of_row(key))) return std::nullopt;
+    return "no durable row";
   }
   const std::size_t effects = world_.effects_of(key);
   const std::size_t right = client.act == Act::refuses ? 0 : 1;
@@ -174,14 +181,14 @@ std::optional<std::string> Answering::wrong_effects(const std::string& key, cons
 
 /// Whether the database may have lost the answer after a client got it.
 bool Answering::may_differ(const std::string& key, const Client& client) const {
-  if (world_.plan.answers_under_lease) return LeaseRun::is_weak(world_);
+  if (world_.plan.answers_under_lease) return world_.had_failover;
   return world_.lost.contains(key) || (client.act == Act::refuses && world_.had_failover);
 }
 
 std::optional<Waiting> Answering::waiting(bool /*stuck*/) {
   if (clients_.size() < world_.plan.requests) return Waiting{"", "requests that are not sent yet"};
   for (const auto& [key, client] : clients_) {
-    if (client.answer.empty()) return Waiting{key, "a request without an answer"};
+    if (!client.has_answer) return Waiting{key, "a request without an answer"};
   }
   return std::nullopt;
 }

@@ -47,7 +47,8 @@ class Answering final : public Workload {
     int returns = 0;  ///< How often the handler has returned.
     LeaseRuns leases = {};
     SimTime sends_at{0};      ///< When it sends the request again.
-    std::string answer = {};  ///< The status and the body. Empty: it has none that it can use.
+    std::string given = {};   ///< The status and the body of the latest final answer. It may be lost on the way.
+    bool has_answer = false;  ///< It has got a final answer.
   };
 
   /// The keys of the requests that wait at a server.

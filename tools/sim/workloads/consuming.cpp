@@ -126,9 +126,9 @@ void Consuming::consume(const std::stop_token& stop) {
 void Consuming::note_refusal(const RunEvent& event) {
   const Personality& database = *world_.plan.personality;
   const bool is_refusal = event.error_class.ends_with(database.error.full) ||
-                          (database.name == "sqlite3" && event.error_class.ends_with(database.error.lost));
+                          (database.lost_is_io_error && event.error_class.ends_with(database.error.lost));
   if (event.type != RunEventType::retry || !is_refusal) return;
-  sent_.at(std::string(event.business_key)).was_refused = true;
+  ++sent_.at(std::string(event.business_key)).refusals;
 }
 
 /// What the handler does this time.
@@ -227,7 +227,9 @@ bool Consuming::has_abandoned_claim(const std::string& key) const {
 }
 
 bool Consuming::may_be_dead_letter(const std::string& key, const Sent& sent) const {
-  return sent.act >= Act::fails || sent.is_hurt || sent.was_refused ||
+  // Each refusal, and one failure of its own, may have counted twice.
+  const bool may_have_failed = sent.refusals > 0 && 2 * (sent.refusals + 1) >= world_.plan.max_attempts;
+  return sent.act >= Act::fails || sent.is_hurt || may_have_failed ||
          (sent.is_claim_committed && (world_.had_failover || has_abandoned_claim(key)));
 }
 

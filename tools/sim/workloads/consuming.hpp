@@ -66,10 +66,10 @@ class Consuming final : public Workload {
     /// of the service can come first.
     bool is_claim_committed = false;
 
-    /// A delivery of it met a full disk, and `run` has suspected the message. If other messages are consumed in
-    /// between, this counts as its failure. It counts again if the answer to the statement that counts is lost. The
+    /// How often a delivery of it met a full disk, and `run` has suspected the message. If other messages are consumed
+    /// in between, this counts as its failure. It counts again if the answer to the statement that counts is lost. The
     /// same is true of a lost connection: on SQLite it is an I/O error, after which `consume` does not try again.
-    bool was_refused = false;
+    int refusals = 0;
 
     /// How many effects it has when it is acknowledged.
     std::size_t right_effects() const noexcept { return act == Act::refuses ? 0 : 1; }

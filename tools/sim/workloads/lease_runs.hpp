@@ -6,6 +6,8 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -22,8 +24,14 @@ struct LeaseRuns {
     Lease* lease;
   };
   std::vector<Run> running = {};
-  std::int64_t fence = 0;  ///< The highest one until now.
-  bool is_done = false;    ///< Somebody was told that the message is done. No handler may begin any more.
+  std::set<std::int64_t> fences = {};        ///< Of all handlers that have begun.
+  std::optional<std::int64_t> done_at = {};  ///< The highest fence when somebody was told that the message is done.
+
+  std::int64_t highest() const noexcept { return fences.empty() ? 0 : *fences.rbegin(); }
+
+  void set_done() {
+    if (!done_at) done_at = highest();
+  }
 };
 
 /// A run of a handler, as long as it lives.
@@ -31,8 +39,8 @@ class LeaseRun {
  public:
   /// Tells the story if another handler has the lease by its own clock, or if the message is done.
   LeaseRun(World& world, const std::string& key, LeaseRuns& runs, Lease& lease) : runs_(runs), lease_(lease) {
-    if (!is_weak(world)) check(world, key);
-    runs_.fence = std::max(runs_.fence, lease.fence());
+    if (!world.had_failover) check(world, key);
+    runs_.fences.insert(lease.fence());
     runs_.running.push_back({Threads::instance()->current_process_ptr(), &lease});
   }
   ~LeaseRun() {
@@ -41,16 +49,20 @@ class LeaseRun {
   LeaseRun(const LeaseRun&) = delete;
   LeaseRun& operator=(const LeaseRun&) = delete;
 
-  /// Whether the server may have forgotten leases, or ended them early.
-  static bool is_weak(const World& world) { return world.had_failover || world.plan.jump_every > SimTime(0); }
+  /// Whether leases may end early, because the clock of the database jumps. Then a handler can begin with its lease
+  /// when another one has taken the lease over.
+  static bool may_overlap(const World& world) { return world.plan.jump_every > SimTime(0); }
 
  private:
   void check(World& world, const std::string& key) const {
     Story& story = world.story;
-    if (runs_.is_done) story.wrong(key, "runs again although it is done");
-    if (lease_.fence() <= runs_.fence) {
-      story.wrong(key, "has the fence {} after the fence {}", lease_.fence(), runs_.fence);
+    const std::int64_t fence = lease_.fence();
+    const bool overlaps = may_overlap(world);
+    if (runs_.done_at && (!overlaps || fence > *runs_.done_at)) story.wrong(key, "runs again although it is done");
+    if (overlaps ? runs_.fences.contains(fence) : fence <= runs_.highest()) {
+      story.wrong(key, "has the fence {} after the fence {}", fence, runs_.highest());
     }
+    if (overlaps) return;
     for (const LeaseRuns::Run& each : runs_.running) {
       if (!each.process->is_killed() && each.lease->remaining() > std::chrono::milliseconds(0)) {
         story.wrong(key, "runs although {} has its lease", each.process->name());

@@ -106,9 +106,11 @@ void Leasing::end_of(const BrokerMessage& message, const DeadLetter* letter) {
   }
   story.tell(key, "{} is acknowledged", message.id);
   if (sent.is_dead_letter) return;
-  sent.leases.is_done = true;
+  sent.leases.set_done();
   if (sent.successes == 0) story.wrong(key, "is acknowledged although its handler has never returned");
-  if (state != "consumed" && !world_.had_failover) story.wrong(key, "is acknowledged, and its row is '{}'", state);
+  if (!world_.had_failover && !world_.is_consumed("lease", key)) {
+    story.wrong(key, "is acknowledged, and no durable row says so; its row is '{}'", state);
+  }
 }
 
 void Leasing::check_end() {

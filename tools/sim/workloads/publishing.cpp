@@ -160,6 +160,11 @@ void Publishing::take(const OutgoingMessage& message) {
   if (known->second != message.payload) {
     story.wrong(cause, "is published with the id of {}", known->second);
   }
+  // What is lost is added again, perhaps under another id.
+  if (const std::string before = std::exchange(expected.id, message.id);
+      !before.empty() && before != message.id && !world_.lost.contains(cause)) {
+    story.wrong(cause, "has {} published with the ids {} and {}", message.payload, before, message.id);
+  }
   if (world_.effects_of(cause) == 0 && !world_.lost.contains(cause)) {
     story.wrong(cause, "is not durable, but {} is published", message.payload);
   }

@@ -47,6 +47,7 @@ class Publishing final : public Workload {
     Act act;
     int failures = 0;  ///< How often the relay has learned that this message, and no other one, has failed.
     int published = 0;
+    std::string id = {};  ///< Of the message, since it was published.
   };
 
   void relay(const std::stop_token&);
