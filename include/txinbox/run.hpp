@@ -120,8 +120,9 @@ struct RunOptions {
   /// How often the listeners get a `status` event.
   std::chrono::milliseconds status_interval{10'000};
 
-  /// Once it is set, no new batch begins. Batches that run are finished and acknowledged, then `run` returns. Give the
-  /// consumer the same token, so that its retries end, too.
+  /// Ends this call of `run`, and not the retries of the consumer. Most services need only `ConsumerOptions::stop`,
+  /// which ends both. Once one of the two is set, no new batch begins. Batches that run are finished and acknowledged,
+  /// then `run` returns.
   std::stop_token stop = {};
 
   /// They get the events of this call of `run`. The consumer's listeners do not get them.
@@ -134,7 +135,7 @@ struct RunOptions {
 
 /// Why `run` has returned.
 enum class RunEnd {
-  stopped,      ///< The stop token was set, or the consumer's.
+  stopped,      ///< The stop token of the consumer was set, or the one of `RunOptions`.
   idle,         ///< For the time of `idle_exit` no message came, and the source knew of none.
   unreachable,  ///< For the time of `idle_exit` there was no connection to the broker. Messages may wait there.
   not_at_end,   ///< For the time of `idle_exit` no message came although some wait at the broker: it has not given the
@@ -158,11 +159,12 @@ struct RunSummary {
   RunEnd end = RunEnd::stopped;        ///< Why `run` has returned.
 };
 
-/// Consumes the messages of `source` until `RunOptions::stop` is set or the source is idle for `idle_exit`.
+/// Consumes the messages of `source` until `ConsumerOptions::stop` or `RunOptions::stop` is set, or the source is idle
+/// for `idle_exit`.
 ///
 /// For each message it makes a `Message`, consumes it, and acknowledges it at the broker if `action_for` says so. A
 /// message is acknowledged only after the transaction of its handler has committed, or after the broker has confirmed
-/// its dead letter. Within a lane no acknowledgement passes a message that is not done. So a crash at any time causes
+/// its dead letter, and after all earlier messages of its lane. So a crash at any time causes
 /// duplicates, which the inbox answers, and never a loss.
 ///
 /// - `redeliver`: the message stays here and runs again after a wait. Its lane also waits (`Ordering`), but other lanes

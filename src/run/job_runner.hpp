@@ -33,8 +33,8 @@ class JobRunner {
   /// The maximum number of messages in a job.
   virtual std::size_t job_size() const = 0;
 
-  /// How many failures park a message. 0: they never do.
-  virtual int max_attempts() const = 0;
+  /// The options of the consumer.
+  virtual const ConsumerOptions& options() const = 0;
 
   /// Whether an operator has paused the consumer. It asks the database at most once a second.
   ///
@@ -70,7 +70,7 @@ class TxJobRunner : public JobRunner {
 
   std::string_view consumer() const override { return consumer_.name(); }
   std::size_t job_size() const override { return batch_; }
-  int max_attempts() const override { return consumer_.options().max_attempts; }
+  const ConsumerOptions& options() const override { return consumer_.options(); }
   bool is_paused() const override;
   bool has_left_over() const noexcept override;
   void tidy_up() const noexcept override;
@@ -94,7 +94,7 @@ class LeaseJobRunner : public JobRunner {
 
   std::string_view consumer() const override { return consumer_.name(); }
   std::size_t job_size() const override { return 1; }
-  int max_attempts() const override { return consumer_.options().max_attempts; }
+  const ConsumerOptions& options() const override { return consumer_.options(); }
   bool is_paused() const override;
 
  private:

@@ -54,7 +54,7 @@ Loop::Loop(Source& source, const JobRunner& runner, const MessageOf& message_of,
       runner_(runner),
       message_of_(message_of),
       options_(options),
-      scheduler_(options, runner.job_size(), runner.max_attempts(), source.can_rewind()),
+      scheduler_(options, runner.job_size(), runner.options().max_attempts, source.can_rewind()),
       idle_exit_(options.idle_exit, Clock::now()) {
   check(options);
   if (!message_of) throw Error(ErrorCode::invalid_argument, "message_of is empty; give a function that finds the key");
@@ -77,10 +77,12 @@ RunSummary Loop::run() {
     }
     notify({.type = RunEventType::source, .source_event = &event});
   });
-  const std::stop_callback on_stop(options_.stop, [this] {
+  const auto stop = [this] {
     scheduler_.end();
     source_.wake();
-  });
+  };
+  const std::stop_callback on_stop(options_.stop, stop);
+  const std::stop_callback on_stop_of_consumer(runner_.options().stop, stop);
   work_until_end();
   source_.close();
   source_.on_event({});

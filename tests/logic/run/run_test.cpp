@@ -93,6 +93,19 @@ TEST_CASE("a message whose handler asks for a later delivery runs again after th
   CHECK(runs.back() - runs.front() >= 40ms);
 }
 
+TEST_CASE("the stop token of the consumer ends run, also while no message comes") {
+  const EffectDatabase db;
+  Pool pool = db.pool();
+  std::stop_source stop;
+  TxConsumer consumer(pool, "order-service", {.stop = stop.get_token()});
+  MemoryBroker broker(1);
+  MemorySource source(broker);
+  const std::jthread stops([&] { stop.request_stop(); });
+  const RunSummary summary = run(source, consumer, body_is_key, add_effect);
+  CHECK(summary.end == RunEnd::stopped);
+  CHECK(summary.received == 0);
+}
+
 TEST_CASE("after a stop, run finishes and acknowledges the running batch") {
   EffectDatabase db;
   Pool pool = db.pool();
