@@ -83,12 +83,14 @@ class PacedRelay {
       : batch_(batch),
         begun_(Clock::now()),
         relay_(pool, [this](std::span<const OutgoingMessage> messages) { return publish(messages); },
-               {.batch = batch, .listeners = {on_event([this](const RelayEvent& event) { observe(event); })}}) {
+               {.batch = batch, .stop = stop_.get_token(), .listeners = {on_event([this](const RelayEvent& event) {
+                                                             observe(event);
+                                                           })}}) {
     wait_for(1);
     first_ = std::exchange(times_, {}).front();
   }
   ~PacedRelay() {
-    relay_.request_stop();
+    stop_.request_stop();
     allow(1);  // the destructor of the relay waits for the current call
   }
   PacedRelay(const PacedRelay&) = delete;
@@ -148,6 +150,7 @@ class PacedRelay {
   std::exception_ptr error_;
   Clock::time_point begun_;
   double first_ = 0;
+  std::stop_source stop_;
   OutboxRelay relay_;  ///< Must be the last member: its thread uses the others.
 };
 

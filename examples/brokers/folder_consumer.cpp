@@ -31,7 +31,7 @@ void consume(const char* folder) {
   txinbox::TxConsumer consumer(pool, "order-service", {.max_attempts = 3});
   FolderSource source(folder);
   const txinbox::RunOptions options{.idle_exit = std::chrono::seconds(1)};
-  const auto summary = txinbox::run(source, consumer, txinbox::key_from_json("/no"), insert_order, options);
+  const auto summary = txinbox::run(source, consumer, txinbox::key_from("/no"), insert_order, options);
   std::printf("%llu orders, %llu duplicates, %llu dead letters\n", static_cast<unsigned long long>(summary.consumed),
               static_cast<unsigned long long>(summary.already_consumed),
               static_cast<unsigned long long>(summary.dead_letters));

@@ -35,7 +35,7 @@ void consume(const char* url) {
   txinbox::RabbitMqOptions broker = txinbox::rabbitmq_options_from_url(url);
   broker.dead_letters = broker.queue + ".dead";
   const auto source = txinbox::open_rabbitmq(broker);
-  const auto summary = txinbox::run(*source, consumer, txinbox::key_from_json("/no"), insert_order, options);
+  const auto summary = txinbox::run(*source, consumer, txinbox::key_from("/no"), insert_order, options);
   std::printf("%llu orders, %llu duplicates, %llu dead letters\n", static_cast<unsigned long long>(summary.consumed),
               static_cast<unsigned long long>(summary.already_consumed),
               static_cast<unsigned long long>(summary.dead_letters));

@@ -33,7 +33,7 @@ void consume(const char* url) {
   txinbox::TxConsumer consumer(pool, "order-service", {.max_attempts = 3});
   const txinbox::RunOptions options{.idle_exit = std::chrono::seconds(4)};
   const auto source = txinbox::open_rocketmq(txinbox::rocketmq_options_from_url(url));
-  const auto summary = txinbox::run(*source, consumer, txinbox::key_from_json("/no"), insert_order, options);
+  const auto summary = txinbox::run(*source, consumer, txinbox::key_from("/no"), insert_order, options);
   std::printf("%llu orders, %llu duplicates, %llu dead letters\n", static_cast<unsigned long long>(summary.consumed),
               static_cast<unsigned long long>(summary.already_consumed),
               static_cast<unsigned long long>(summary.dead_letters));

@@ -106,7 +106,7 @@ class Delivery {
   /// Whether a statement that a handler prepares is there in the next transaction on this connection. It is false on
   /// PostgreSQL behind a pooler such as PgBouncer in transaction mode: there, the next transaction can run on another
   /// connection of the server, on which the statement's name is unknown or means a statement of another client. It is
-  /// also false on the caller's own connection to PostgreSQL, because txinbox does not know what is in between.
+  /// also false on the caller's own connection to PostgreSQL, because txinbox does not know whether there is a pooler.
   bool keeps_statements() const noexcept { return keeps_statements_; }
 
  private:

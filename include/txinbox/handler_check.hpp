@@ -20,7 +20,7 @@ class session;
 namespace txinbox {
 TXINBOX_API_BEGIN
 
-/// What `check_handler` needs of a service.
+/// The arguments of `check_handler`.
 struct HandlerCheck {
   /// Opens a pool of at least two connections on a database for tests, which has txinbox's tables and those of the
   /// handler. Each call must open a new pool, because a child process calls it, too.
@@ -45,12 +45,12 @@ struct HandlerCheck {
 
 /// A promise of a handler that does not hold.
 struct HandlerDefect {
-  std::string promise;  ///< What should hold: "a rollback leaves no effects".
-  std::string found;    ///< What the check found.
-  std::string remedy;   ///< What to change in the handler.
+  std::string promise;  ///< The promise: "a rollback leaves no effects".
+  std::string found;    ///< The fact that shows it.
+  std::string remedy;   ///< The change that the handler needs.
 };
 
-/// Checks that a handler takes effect exactly once, by deliveries as a broker makes them on a bad day:
+/// Checks that a handler takes effect exactly once, by deliveries as a broker makes them after errors:
 ///
 /// - A message is delivered twice.
 /// - A delivery fails after the handler has run, so that txinbox rolls back. The message is delivered again.

@@ -82,30 +82,20 @@ void call_handler(const Handler& handler, const M& message, First& first, More&.
   }
 }
 
-}  // namespace detail
-/// @endcond
-
 /// The function object that `idempotent` returns.
 template <class Consumer, class KeyOf, class Handler>
 class Idempotent {
  public:
-  /// As `idempotent`, which deduces the template arguments.
   Idempotent(Consumer& consumer, KeyOf key_of, Handler handler)
       : consumer_(&consumer), key_of_(std::move(key_of)), handler_(std::move(handler)) {}
 
-  /// Consumes one delivery of `message`. `message` must not change until the call returns.
-  ///
-  /// @blocking as the consumer's `consume`.
-  /// @errors   what `key_of` throws, before anything is sent; otherwise as `consume`. In both cases `action_for` says
-  ///           what to do.
-  /// @threads  as the consumer's `consume`.
   template <class M>
   Result operator()(const M& message) const {
     return consumer_->consume(
-        detail::message_from(key_of_, message),
+        message_from(key_of_, message),
         [&]<class First, class... More>(
-            First & first, More & ... more) -> void requires(!detail::is_for_native_connection<Handler, M, First>) {
-          detail::call_handler(handler_, message, first, more...);
+            First & first, More & ... more) -> void requires(!is_for_native_connection<Handler, M, First>) {
+          call_handler(handler_, message, first, more...);
         });
   }
 
@@ -114,6 +104,9 @@ class Idempotent {
   KeyOf key_of_;
   Handler handler_;
 };
+
+}  // namespace detail
+/// @endcond
 
 /// Makes a service's own handler idempotent. It returns a function that takes the service's own message, consumes it,
 /// and returns the `Result`.
@@ -130,10 +123,13 @@ class Idempotent {
 ///                 (Lease&, const M&). It returns nothing, and may run several times: see `Handler`. Instead of the
 ///                 session it may take the connection of a client library, as a `Handler` may.
 ///
-/// @threads any number may call the returned function, if the consumer, `key_of` and `handler` allow it.
+/// @blocking the returned function, as the consumer's `consume`. The message must not change meanwhile.
+/// @errors   of the returned function: what `key_of` throws, before anything is sent; otherwise as `consume`. In both
+///           cases `action_for` says what to do.
+/// @threads  any number may call the returned function, if the consumer, `key_of` and `handler` allow it.
 template <class Consumer, class KeyOf, class Handler>
 auto idempotent(Consumer& consumer, KeyOf key_of, Handler handler) {
-  return Idempotent<Consumer, KeyOf, Handler>(consumer, std::move(key_of), std::move(handler));
+  return detail::Idempotent<Consumer, KeyOf, Handler>(consumer, std::move(key_of), std::move(handler));
 }
 
 /// A function that puts a prefix before a key: `prefixed("order:", &Order::no)`. With different prefixes, two kinds of

@@ -142,7 +142,7 @@ struct Publication {
   std::span<const OutgoingMessage> messages;      ///< The messages that the publisher got.
   std::span<const PublishResult> results;         ///< One for each message. Empty if the publisher threw, or if it has
                                                   ///< returned another number of results.
-  std::exception_ptr error = {};                  ///< What the publisher threw. Null if it returned.
+  std::exception_ptr error = {};                  ///< The exception of the publisher. Null if it returned.
   std::chrono::system_clock::time_point started;  ///< When the publisher was called.
   std::chrono::nanoseconds duration{0};           ///< How long it took.
 };

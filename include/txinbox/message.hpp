@@ -16,8 +16,7 @@ TXINBOX_API_BEGIN
 
 struct Incoming;
 
-/// The parts of one message that the inbox uses, with the key that identifies it. Only the handler uses the other
-/// parts.
+/// The business key of one message, and the values that the inbox compares or stores.
 ///
 /// @limits key and id are valid UTF-8 without NUL. They are compared byte by byte and never truncated. A message that
 ///         breaks a limit gets `invalid_key` before any statement is sent.
@@ -36,7 +35,7 @@ struct Message {
 
   /// The message as the broker delivered it. txinbox stores it only if the message fails, in the record of the failure.
   /// So a parked message is not lost if the broker has no dead-letter queue. A payload longer than 4 MiB is not stored.
-  /// `key_from_json` and the other functions of message_of.hpp set it.
+  /// The function that `key_from` returns sets it.
   std::string payload = {};
 
   /// For how long a consumed delivery of this key makes later deliveries duplicates. A delivery after this time takes

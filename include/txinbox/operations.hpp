@@ -70,7 +70,7 @@ struct AuditRecord {
   std::optional<DatabaseTime> at;  ///< When the change was made.
   std::string actor;               ///< Who has made it.
 
-  /// What it was: "retry", "discard", "forget", "erase", "redrive_stored", "pause", "resume", "outbox_retry",
+  /// The action: "retry", "discard", "forget", "erase", "redrive_stored", "pause", "resume", "outbox_retry",
   /// "outbox_discard". A purge and a redrive have two records each, such as "redrive_begin" and "redrive": the second
   /// one has the number of messages, and is missing if the process was killed.
   std::string action;
@@ -105,7 +105,7 @@ struct AuditFilter {
 ///           database error as it was.
 std::vector<AuditRecord> list_audit(ConnectionRef connection, const AuditFilter& filter = {});
 
-/// What `erase` has done with a message.
+/// The outcome of `erase` for a message.
 enum class EraseOutcome {
   erased,     ///< The message is erased, now or by an earlier call.
   not_found,  ///< Nothing is recorded for this key.
@@ -155,9 +155,8 @@ struct EraseOptions {
 /// @blocking    for 30 seconds if a key was found. It waits for a delivery that holds a key, except on PostgreSQL for
 ///              the first delivery of a message: that message is `not_found`. It reads `txinbox_audit` once for each
 ///              key.
-/// @errors      `Error` invalid_argument, invalid_key, transaction_open, stopped, schema_missing if the migration V3
-/// was
-///              not applied, and what `verify` throws; a database error as it was. Call it again then.
+/// @errors      `Error` invalid_argument, invalid_key, transaction_open, stopped; schema_missing without the migration
+///              V3; what `verify` throws; a database error as it was. Call it again then.
 /// @return an outcome for each key.
 std::vector<EraseOutcome> erase(ConnectionRef connection, std::string_view consumer,
                                 std::span<const std::string> business_keys, const OperatorAction& by,

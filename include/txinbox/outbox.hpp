@@ -56,7 +56,7 @@ class Outbox {
   ///
   /// @transaction the one that is open on the connection. If no transaction is open, the row is committed at once.
   /// @blocking    one round trip, and one more for the first derived id on a connection. If two transactions add the
-  /// same id, the second waits for the first.
+  ///              same id, the second waits for the first.
   /// @limits      those of `OutgoingMessage`.
   /// @errors      after a database error, the transaction must be rolled back.
   /// - `Error` invalid_message for a message that breaks the limits, before a statement is sent. If a handler lets this

@@ -66,8 +66,8 @@ struct PublishResult {
 /// If a call throws, no message of the call counts as published. The relay publishes them again, in calls with half as
 /// many messages, until it has found the message for which the publisher throws. A message that is alone in a call that
 /// throws counts as failed if other messages were published since it was first in such a call, and if no call with
-/// others throws. So no message is blamed for a broker that is down. The relay waits after the second such call, and
-/// twice as long after each further one, up to `RelayOptions::max_backoff`.
+/// others throws. So if the broker is down, no message counts as failed. The relay waits after the second such call,
+/// and twice as long after each further one, up to `RelayOptions::max_backoff`.
 using Publisher = std::function<std::vector<PublishResult>(std::span<const OutgoingMessage>)>;
 
 /// How an `OutboxRelay` works.
@@ -131,7 +131,8 @@ class OutboxRelay {
   OutboxRelay(const OutboxRelay&) = delete;
   OutboxRelay& operator=(const OutboxRelay&) = delete;
 
-  /// Stops the thread and waits for it. The relay gives its parts back.
+  /// Stops the thread and waits for it. The relay gives its parts back. To stop several relays at once, request the
+  /// stop of their `RelayOptions::stop` first.
   ///
   /// @blocking until the present call of the publisher returns and the rows of the confirmed messages are removed.
   ~OutboxRelay();
@@ -140,11 +141,6 @@ class OutboxRelay {
   ///
   /// @threads any.
   void wake() noexcept;
-
-  /// Asks the thread to stop, and does not wait for it.
-  ///
-  /// @threads any.
-  void request_stop() noexcept;
 
  private:
   class Impl;

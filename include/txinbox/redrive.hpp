@@ -43,7 +43,7 @@ struct Republication {
 /// a delivery is `confirmed` only if the broker has said that it has the message.
 using Republisher = std::function<std::vector<PublishResult>(std::span<const Republication>)>;
 
-/// What happened to a dead letter, or to the whole call.
+/// An event of a dead letter, or of the whole call.
 enum class RedriveEventType {
   redriven,       ///< The broker has confirmed the message. Its dead letter is acknowledged, if the lane allows it.
   would_redrive,  ///< With `dry_run`: the message would be published.
@@ -115,7 +115,7 @@ enum class RedriveEnd {
 /// The name of the enumerator, such as "at_end".
 std::string_view to_string(RedriveEnd) noexcept;
 
-/// What a call of `redrive` has done.
+/// The counts of a call of `redrive`, and the reason for its end.
 struct RedriveSummary {
   std::size_t redriven = 0;                     ///< Published again; with `dry_run`, those that would be.
   std::size_t left = 0;                         ///< They are still dead letters. They can run again later.
@@ -123,7 +123,7 @@ struct RedriveSummary {
   RedriveEnd end = RedriveEnd::at_end;          ///< Why the call has ended.
 };
 
-/// Publishes dead letters again: those that `source` gives, which is the dead-letter queue.
+/// Publishes the dead letters of a dead-letter queue again. `source` reads this queue.
 ///
 /// For each dead letter: it lets the message run again in the database as `retry_failed` does, publishes it to the
 /// topic or queue that it came from, waits for the broker's confirmation, and acknowledges the dead letter. If the
@@ -169,7 +169,7 @@ struct StoredRedriveOptions {
   std::stop_token stop = {};              ///< Ends the call after the present message.
 };
 
-/// What a call of `redrive_stored` has done.
+/// The counts of a call of `redrive_stored`.
 struct StoredRedriveSummary {
   std::size_t added = 0;            ///< Added to the outbox; with `dry_run`, those that would be.
   std::size_t without_payload = 0;  ///< Parked messages whose payload is not stored. They are left.
@@ -179,8 +179,8 @@ struct StoredRedriveSummary {
 /// dead-letter queue.
 ///
 /// In one transaction for each message, it lets the message run again as `retry_failed` does, and adds its payload to
-/// the outbox, with the business key as the message's key and without headers. So the message is parked, or it is in
-/// the outbox: never neither. An `OutboxRelay` publishes it. The consumer must find the business key in the payload or
+/// the outbox, with the business key as the message's key and without headers. So the message is either parked or
+/// in the outbox. An `OutboxRelay` publishes it. The consumer must find the business key in the payload or
 /// in the message's key.
 ///
 /// @param connection any connection to the database.

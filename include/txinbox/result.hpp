@@ -32,9 +32,10 @@ enum class Outcome {
   consumed,          ///< The handler ran and its transaction committed.
   already_consumed,  ///< An earlier delivery of this key was committed. The handler did not run.
   conflict,          ///< The key came with other content. The handler did not run.
-  in_progress,       ///< Another delivery of the key is running. The handler did not run. From a `TxConsumer` with
-                     ///< `claim_wait`, or where a `LeaseConsumer` has a lease on the key. Or a handler of a batch has
-                     ///< committed this message's claim, and txinbox has not removed it yet (docs/reference/guard.md).
+  in_progress,       ///< Another delivery of the key is running. The handler did not run. A `LeaseConsumer` returns it,
+                     ///< and a `TxConsumer` with `claim_wait`. A `TxConsumer` also returns it if a handler of a batch
+                     ///< has committed this message's claim, and txinbox has not removed it yet
+                     ///< (docs/reference/guard.md).
   parked,            ///< The message failed too often or was rejected, now or earlier, or its claim is torn.
   failed,            ///< Only in a batch: this delivery failed, and `error` says why. `consume` throws instead.
   not_run,           ///< The batch stopped before this message.

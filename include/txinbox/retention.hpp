@@ -165,9 +165,6 @@ class Purger {
   ///           5 s.
   ~Purger();
 
-  /// Asks the thread to stop, and does not wait for it.
-  void request_stop() noexcept;
-
  private:
   class Impl;
   std::unique_ptr<Impl> impl_;

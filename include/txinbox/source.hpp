@@ -129,8 +129,8 @@ class Source {
   /// `run` asks after the source has reported `disconnected` or `lanes_revoked`.
   virtual bool holds(const Incoming& message) const;
 
-  /// `poll` must return no messages of this lane until `resume`: the lane waits, and `run` has enough of its messages.
-  /// The broker keeps the others. By default it does nothing, for sources without lanes.
+  /// `poll` must return no messages of this lane until `resume`: the lane waits, and `run` holds as many of its
+  /// messages as it may. The broker keeps the others. By default it does nothing, for sources without lanes.
   virtual void pause(std::uint64_t lane);
 
   /// Ends `pause`. If the broker has taken the lane back since then, the pause may have ended already.

@@ -1,7 +1,7 @@
 #pragma once
 
 /// @file
-/// Includes all public headers of txinbox, except native.hpp and handler_check.hpp.
+/// Includes all public headers of txinbox, except native.hpp, handler_check.hpp and soci/execute.hpp.
 
 #include <txinbox/connection_ref.hpp>
 #include <txinbox/consumer_options.hpp>

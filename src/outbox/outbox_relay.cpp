@@ -68,8 +68,6 @@ class OutboxRelay::Impl {
     waiting_.notify_one();
   }
 
-  void request_stop() noexcept { stop_.request_stop(); }
-
   /// False in a child of fork(): it has a copy of this object, without the thread.
   bool has_thread() const noexcept { return owner_.is_this_one(); }
 
@@ -107,10 +105,6 @@ OutboxRelay::~OutboxRelay() {
 
 void OutboxRelay::wake() noexcept {
   if (impl_->has_thread()) impl_->wake();
-}
-
-void OutboxRelay::request_stop() noexcept {
-  if (impl_->has_thread()) impl_->request_stop();
 }
 
 TXINBOX_NAMESPACE_END

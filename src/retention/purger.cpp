@@ -63,8 +63,6 @@ class Purger::Impl {
   Impl(const Impl&) = delete;
   Impl& operator=(const Impl&) = delete;
 
-  void request_stop() noexcept { stop_.request_stop(); }
-
   /// False in a child of fork(): it has a copy of this object, without the thread.
   bool has_thread() const noexcept { return owner_.is_this_one(); }
 
@@ -118,10 +116,6 @@ Purger& Purger::operator=(Purger&& other) noexcept {
 
 Purger::~Purger() {
   if (impl_ && !impl_->has_thread()) (void)impl_.release();  // NOLINT(bugprone-unused-return-value): the parent's
-}
-
-void Purger::request_stop() noexcept {
-  if (impl_ && impl_->has_thread()) impl_->request_stop();
 }
 
 TXINBOX_NAMESPACE_END

@@ -33,37 +33,15 @@ detail::JsonValue json_of(const Incoming& incoming) {
   }
 }
 
-/// The key of these parts.
-MessageOf key_from_parts(detail::KeyTemplate key) {
+}  // namespace
+
+MessageOf key_from(std::string_view text) {
+  detail::KeyTemplate key(text, "the text of the key", detail::KeyValues::delivery);
   return [key = std::move(key)](const Incoming& incoming) {
     const auto value = [&](const detail::KeyPart& part) { return detail::delivery_value(incoming, part); };
     const detail::JsonValue root = key.has_pointer() ? json_of(incoming) : detail::JsonValue();
     return message_with(key.key(root, value), incoming);
   };
-}
-
-MessageOf key_from_value(detail::KeyPart part) {
-  return [part = std::move(part)](const Incoming& incoming) {
-    return message_with(detail::delivery_value(incoming, part), incoming);
-  };
-}
-
-}  // namespace
-
-MessageOf key_from_record(KeyBytes bytes) {
-  return key_from_value({.kind = detail::KeyPart::Kind::record, .is_hex = bytes == KeyBytes::hex});
-}
-
-MessageOf key_from_header(std::string name, KeyBytes bytes) {
-  if (name.empty()) throw Error(ErrorCode::invalid_argument, "the name of the header that holds the key is empty");
-  return key_from_value(
-      {.kind = detail::KeyPart::Kind::header, .text = std::move(name), .is_hex = bytes == KeyBytes::hex});
-}
-
-MessageOf key_from_json(std::string_view text) { return key_from_parts(detail::KeyTemplate(text)); }
-
-MessageOf key_from_template(std::string_view text) {
-  return key_from_parts(detail::KeyTemplate(text, "the key template", detail::KeyValues::delivery));
 }
 
 std::string traceable_id(std::string id) {
@@ -76,14 +54,6 @@ std::string traceable_id(std::string id) {
   while (continues(end)) --end;
   id.resize(end);
   return id;
-}
-
-MessageOf prefixed_message(std::string prefix, MessageOf message_of) {
-  return [prefix = std::move(prefix), message_of = std::move(message_of)](const Incoming& incoming) {
-    Message message = message_of(incoming);
-    message.business_key.insert(0, prefix);
-    return message;
-  };
 }
 
 TXINBOX_NAMESPACE_END

@@ -131,12 +131,12 @@ TEST_CASE("a key template with a header needs a separator between its values tha
 }
 
 TEST_CASE("the error about a missing header in a key template names it") {
-  const auto message_of = key_from_template("{@header:ce_source}#{@header:ce_id}");
+  const auto message_of = key_from("{@header:ce_source}#{@header:ce_id}");
   const std::array<IncomingHeader, 2> headers = {
       {{.name = "ce_source", .value = "s"}, {.name = "ce_id", .value = "i"}}};
   CHECK(message_of({.headers = headers}).business_key == "s#i");
   CHECK_THROWS_WITH_AS(message_of({.headers = std::span(headers).first(1)}), "the message has no header ce_id", Error);
-  CHECK(key_from_template("{@key}#{/no}")({.body = R"({"no":5})", .key = "k"}).business_key == "k#5");
+  CHECK(key_from("{@key}#{/no}")({.body = R"({"no":5})", .key = "k"}).business_key == "k#5");
 }
 
 TEST_CASE("a broker's message without a key is an invalid_key, and one whose body cannot be read is unreadable") {
@@ -146,7 +146,7 @@ TEST_CASE("a broker's message without a key is an invalid_key, and one whose bod
   CHECK(key_of("/no", {.body = "[7]"}) == "unreadable");
   CHECK(key_of("/no", {.body = ""}) == "unreadable");
   CHECK(key_of("/no", {.has_body = false}) == "unreadable");
-  CHECK(test::thrown_by([] { (void)key_from_json("/no")({.body = "no JSON"}); }) == "unreadable");
-  CHECK(test::thrown_by([] { (void)key_from_json("/no")({.has_body = false}); }) == "unreadable");
-  CHECK(test::thrown_by([] { (void)key_from_json("/no")({.body = "{}"}); }) == "invalid_key");
+  CHECK(test::thrown_by([] { (void)key_from("/no")({.body = "no JSON"}); }) == "unreadable");
+  CHECK(test::thrown_by([] { (void)key_from("/no")({.has_body = false}); }) == "unreadable");
+  CHECK(test::thrown_by([] { (void)key_from("/no")({.body = "{}"}); }) == "invalid_key");
 }

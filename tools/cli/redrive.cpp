@@ -184,7 +184,7 @@ int run_redrive(RedriveCommandOptions options) {
   if (options.stored) return run_stored(options);
   const std::string url = source_url(options.from);
   if (url.empty()) throw UsageError("redrive: give --from URL, or --stored");
-  if (!options.key.empty()) options.redrive.message_of = key_from_template(options.key);
+  if (!options.key.empty()) options.redrive.message_of = key_from(options.key);
   if (options.again) options.redrive.max_redrives = std::numeric_limits<int>::max();
   options.redrive.by = options.by.action();
   options.redrive.rate = static_cast<double>(options.rate);

@@ -12,6 +12,7 @@
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace http {
+namespace detail {
 
 class ConnectionDeadline::Impl {
  public:
@@ -88,6 +89,7 @@ void ConnectionDeadline::opened(int socket) noexcept { impl_->opened(socket); }
 void ConnectionDeadline::begin(std::chrono::steady_clock::time_point end) noexcept { impl_->begin(end); }
 void ConnectionDeadline::end(bool is_open) noexcept { impl_->end(is_open); }
 
+}  // namespace detail
 }  // namespace http
 TXINBOX_NAMESPACE_END
 }  // namespace txinbox

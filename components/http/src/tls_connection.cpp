@@ -9,6 +9,7 @@
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace http {
+namespace detail {
 namespace {
 
 int bounded(std::size_t size) noexcept {
@@ -38,6 +39,7 @@ bool TlsConnection::is_for(const std::string& host) const noexcept {
   return result;
 }
 
+}  // namespace detail
 }  // namespace http
 TXINBOX_NAMESPACE_END
 }  // namespace txinbox

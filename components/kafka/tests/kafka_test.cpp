@@ -50,7 +50,7 @@ TEST_CASE("Kafka: a handler gets the record as it was sent") {
   const RunSummary summary = run(
       *source, consumer,
       [](const Incoming& in) {
-        return in.key == "" ? Message{.business_key = "empty"} : key_from_record()(in);  // the last one has no key
+        return in.key == "" ? Message{.business_key = "empty"} : key_from("@key")(in);  // the last one has no key
       },
       [&](soci::session& sql, Delivery& delivery) {
         add_effect(sql, delivery);
@@ -79,7 +79,7 @@ TEST_CASE("Kafka: a handler gets the record as it was sent") {
   int found = 0;
   TxConsumer reader(pool, "reader");
   (void)run(
-      *letters, reader, key_from_header("txinbox-origin"),
+      *letters, reader, key_from("@header:txinbox-origin"),
       [&](soci::session&, Delivery& delivery) {
         ++found;
         const Incoming& in = delivery.incoming();
@@ -250,11 +250,11 @@ TEST_CASE("Kafka: a body and a dead letter can have more than 1 MB if the topics
         warning = event.source_event->text;
       }
     })};
-    CHECK(run(*source, consumer, key_from_record(), handler, options).settled == 0);
+    CHECK(run(*source, consumer, key_from("@key"), handler, options).settled == 0);
     CHECK_MESSAGE(warning.find("max.message.bytes") != std::string::npos, warning);
   }
   const auto source = open_kafka(broker.options("large"));
-  const RunSummary summary = run(*source, consumer, key_from_record(), handler, until_idle());
+  const RunSummary summary = run(*source, consumer, key_from("@key"), handler, until_idle());
   CHECK(summary.dead_letters == 2);
   CHECK(summary.already_consumed == 1);
   CHECK(summary.settled == 3);
@@ -279,7 +279,7 @@ TEST_CASE("Kafka: a dead letter whose headers do not fit loses the headers of th
   TxConsumer consumer(pool, "svc");
   {
     const auto source = open_kafka(broker.options("large-headers"));
-    CHECK(run(*source, consumer, key_from_record(), add_effect, until_idle()).dead_letters == 11);
+    CHECK(run(*source, consumer, key_from("@key"), add_effect, until_idle()).dead_letters == 11);
   }
   KafkaOptions options = broker.options("large-headers.dead");
   options.dead_letters = "large-headers.unused";

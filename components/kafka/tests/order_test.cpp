@@ -109,7 +109,7 @@ TEST_CASE("Kafka: a message that always fails is parked and dead-lettered, and i
   const auto letters = open_kafka(dead);
   TxConsumer reader(pool, "reader");
   int found = 0;
-  (void)run(*letters, reader, key_from_header("txinbox-key"),
+  (void)run(*letters, reader, key_from("@header:txinbox-key"),
             [&](soci::session&, Delivery& delivery) {
               ++found;
               const Incoming& in = delivery.incoming();

@@ -43,7 +43,7 @@ TEST_CASE("Kafka: a published message arrives with id, type, key and headers, an
   Pool its_pool = receiver.pool();
   TxConsumer stock(its_pool, "stock");
   std::map<std::string, std::string> seen;
-  const MessageOf by_id = key_from_header("id");
+  const MessageOf by_id = key_from("@header:id");
   const MessageOf message_of = [&](const Incoming& in) {
     seen["key"] = in.key.value_or("none");
     seen["body"] = in.body;
@@ -116,7 +116,7 @@ TEST_CASE("Kafka: a broker that was killed has all confirmed messages, and the p
   Pool pool = receiver.pool();
   TxConsumer consumer(pool, "stock");
   const auto source = open_kafka(broker.options("survives"));
-  (void)run(*source, consumer, key_from_header("id"), add_effect, {.idle_exit = 4s});
+  (void)run(*source, consumer, key_from("@header:id"), add_effect, {.idle_exit = 4s});
   CHECK(receiver.effects_of("before") == 1);
   CHECK(receiver.effects_of("after") == 1);
 }

@@ -60,7 +60,7 @@ TEST_CASE("Kafka: a message of the outbox arrives with id, type, key and headers
       if (event.type == RunEventType::settled && receiver.effects() == 2) stop.request_stop();
     })};
     (void)run(
-        *source, stock, key_from_header("id"),
+        *source, stock, key_from("@header:id"),
         [&](soci::session& sql, Delivery& delivery) {
           const Incoming& in = delivery.incoming();
           if (in.key) {

@@ -112,7 +112,7 @@ TEST_CASE("a later run of run begins a trace of its own, with a link") {
     counted.push_back(delivery.incoming().runs);
     if (++runs < 3) throw std::runtime_error("the price service does not answer");
   };
-  (void)run(source, consumer, key_from_json("/no"), handler,
+  (void)run(source, consumer, key_from("/no"), handler,
             {.backoff = std::chrono::milliseconds(1), .idle_exit = std::chrono::milliseconds(200)});
   CHECK(counted == std::vector{1, 2, 3});
 

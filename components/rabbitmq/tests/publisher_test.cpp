@@ -71,7 +71,7 @@ TEST_CASE("RabbitMQ: a published message arrives with id, type, key and headers,
   Pool its_pool = receiver.pool();
   TxConsumer stock(its_pool, "stock");
   std::map<std::string, std::string> seen;
-  const MessageOf by_id = key_from_header("message-id");
+  const MessageOf by_id = key_from("@header:message-id");
   const MessageOf message_of = [&](const Incoming& in) {
     seen["body"] = in.body;
     for (const IncomingHeader& header : in.headers) seen[std::string(header.name)] = header.value;
@@ -205,7 +205,7 @@ TEST_CASE("RabbitMQ: if the broker is killed during a call, it keeps the message
   Pool pool = receiver.pool();
   TxConsumer consumer(pool, "stock");
   const auto source = open_rabbitmq(RabbitMqBroker::options("between"));
-  (void)run(*source, consumer, key_from_header("message-id"), add_effect, {.idle_exit = 2s});
+  (void)run(*source, consumer, key_from("@header:message-id"), add_effect, {.idle_exit = 2s});
   std::size_t lost = 0;
   for (const std::string& id : confirmed) lost += receiver.effects_of(id) == 1 ? 0U : 1U;
   CHECK(lost == 0);

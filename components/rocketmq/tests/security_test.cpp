@@ -42,7 +42,7 @@ TEST_CASE("RocketMQ: with TLS, the source connects only to a trusted proxy") {
     options.server.ca_file = ca_file;
     return thrown_by([&] {
       const auto source = open_rocketmq(options);
-      (void)run(*source, consumer, key_from_header("id"), add_effect, {.idle_exit = 5s});
+      (void)run(*source, consumer, key_from("@header:id"), add_effect, {.idle_exit = 5s});
     });
   };
   CHECK(consume(tls + "other.pem") == "access_refused");
@@ -102,7 +102,7 @@ TEST_CASE("RocketMQ: a broker that asks for users accepts the right secret, and 
     options.server.secret = secret;
     const auto source = open_rocketmq(options);
     const std::string thrown =
-        thrown_by([&] { (void)run(*source, consumer, key_from_header("id"), add_effect, {.idle_exit = 5s}); });
+        thrown_by([&] { (void)run(*source, consumer, key_from("@header:id"), add_effect, {.idle_exit = 5s}); });
     return std::string(to_string(result.status)) + ", " + thrown;
   };
   CHECK(try_with("", "") == "failed, access_refused");
@@ -130,7 +130,7 @@ TEST_CASE("RocketMQ: the command relays the outbox to the broker") {
   Pool pool = receiver.pool();
   TxConsumer consumer(pool, "stock");
   const auto source = open_rocketmq(RocketMqBroker::options("relayed"));
-  CHECK(run(*source, consumer, key_from_header("id"), add_effect, {.idle_exit = 5s}).consumed == 3);
+  CHECK(run(*source, consumer, key_from("@header:id"), add_effect, {.idle_exit = 5s}).consumed == 3);
 }
 
 }  // namespace

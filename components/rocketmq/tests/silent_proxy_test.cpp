@@ -65,7 +65,7 @@ RunSummary run_with_dead_letter(FakeProxy& proxy, const EffectDatabase& db, std:
     }
     if (event.type == RunEventType::dead_letter) stop.request_stop();
   })};
-  return run(*source, consumer, key_from_record(), add_effect, options);
+  return run(*source, consumer, key_from("@key"), add_effect, options);
 }
 
 TEST_CASE("RocketMQ: a dead letter that the proxy refuses is tried again, and the message is not acknowledged") {

@@ -64,9 +64,8 @@ TEST_CASE("the destructor of a purger does not wait for the interval, and the st
   const auto begin = std::chrono::steady_clock::now();
   { const Purger purger(pool, 24h, {.interval = 24h}); }
   std::stop_source stop;
-  Purger purger(pool, 24h, {.interval = 20ms, .purge = {.stop = stop.get_token()}});
+  const Purger purger(pool, 24h, {.interval = 20ms, .purge = {.stop = stop.get_token()}});
   stop.request_stop();
-  purger.request_stop();
   // The purger ends after its current batch. Rows that are added then stay for longer than its interval.
   CHECK(eventually([&] {
     const auto left = db.claims();

@@ -37,7 +37,7 @@ TEST_CASE("a message that cannot be consumed is a dead letter with a reason, and
   publish(R"({"no": "good", "amount": 2})");
   MemorySource source(broker);
   int postponed = 0;
-  const auto message_of = [key = key_from_json("/no")](const Incoming& incoming) {
+  const auto message_of = [key = key_from("/no")](const Incoming& incoming) {
     if (incoming.body.empty() && incoming.has_body) throw std::logic_error("an empty body");
     Message message = key(incoming);
     message.content = incoming.body;
@@ -90,7 +90,7 @@ TEST_CASE("a message without the header of its key is a dead letter, and the nex
   broker.publish(0, {.body = "good", .headers = {{"other", "0"}, {"ce_id", "1"}, {"ce_id", "1"}}});
   broker.publish(0, {.body = "a tombstone", .headers = {{"ce_id", "3"}}, .has_body = false});
   MemorySource source(broker);
-  const RunSummary summary = run(source, consumer, key_from_header("ce_id"), add_effect, until_idle());
+  const RunSummary summary = run(source, consumer, key_from("@header:ce_id"), add_effect, until_idle());
   CHECK(summary.consumed == 2);  // the key of a tombstone is not in its body
   CHECK(summary.dead_letters == 4);
   CHECK(broker.acknowledged() == 6);

@@ -28,7 +28,7 @@ TEST_CASE("a handler gets the delivery of the broker only if run has called it")
   MemorySource source(broker);
   int runs = 0;
   (void)run(
-      source, consumer, prefixed_message("p:", key_from_header("ce_id")),
+      source, consumer, key_from("p:{@header:ce_id}"),
       [&](soci::session&, Delivery& delivery) {
         ++runs;
         CHECK(delivery.message().business_key == "p:7");
@@ -69,8 +69,8 @@ TEST_CASE("run refuses invalid options") {
   CHECK(thrown_by([&] { (void)run(source, consumer, body_is_key, add_effect, {.listeners = {nullptr}}); }) ==
         "invalid_argument");
   CHECK(thrown_by([&] { (void)run(source, consumer, body_is_key, Handler()); }) == "invalid_argument");
-  CHECK(thrown_by([&] { (void)key_from_header(""); }) == "invalid_argument");
-  CHECK(thrown_by([&] { (void)key_from_json("no pointer"); }) == "invalid_argument");
+  CHECK(thrown_by([&] { (void)key_from("@header:"); }) == "invalid_argument");
+  CHECK(thrown_by([&] { (void)key_from("no pointer"); }) == "invalid_argument");
 }
 
 }  // namespace

@@ -45,34 +45,34 @@ struct Header {
 
 /// One part of a multipart body, if the HTTP server has taken the body apart.
 struct Part {
-  std::string name;               ///< Of the form's field.
+  std::string name;               ///< The name of the field of the form.
   std::string file_name = {};     ///< Empty if it is no file.
   std::string content_type = {};  ///< Empty if the client sent none.
-  std::string content = {};       ///< All of it.
+  std::string content = {};       ///< The whole content of the field or the file.
 };
 
 /// A client's request. An adapter must put all that the handler can see of the body into `body` or `parts`: another
 /// body under the same key is recognized by them.
 struct Request {
-  std::string method;                ///< As "POST".
-  std::string target;                ///< Path and query, as "/orders?dry=1".
+  std::string method;                ///< For example "POST".
+  std::string target;                ///< Path and query, for example "/orders?dry=1".
   std::vector<Header> headers = {};  ///< In the order of the request.
-  std::string body = {};             ///< All of it. Empty if the server gives `parts` instead.
-  std::vector<Part> parts = {};      ///< Of a multipart body. Empty if the server leaves it in `body`.
+  std::string body = {};             ///< The whole body. Empty if the server gives `parts` instead.
+  std::vector<Part> parts = {};      ///< The parts of a multipart body. Empty if the server leaves it in `body`.
 };
 
 /// The answer that the client gets.
 struct Response {
   int status = 200;                  ///< 100 to 599.
   std::vector<Header> headers = {};  ///< In the order of the answer.
-  std::string body = {};             ///< All of it.
+  std::string body = {};             ///< The whole body.
 };
 
 /// The value of a header field; none if the field is missing. If the field is there several times, the first one.
 std::optional<std::string_view> find_header(const std::vector<Header>& headers, std::string_view name) noexcept;
 
-/// A handler throws this if the business says no: its SQL is rolled back, but the response is kept and replayed. With a
-/// `LeaseConsumer` nothing can be rolled back; the response is kept.
+/// A handler throws this to refuse a request, for example a payment without cover: its SQL is rolled back, but the
+/// response is kept and replayed. With a `LeaseConsumer` nothing can be rolled back; the response is kept.
 class Refusal : public std::exception {
  public:
   /// `response` is what the client gets; its status is usually 402, 409 or 422.
@@ -315,8 +315,8 @@ class Guard {
 };
 
 /// Tokens that the service gives out before the request, for example in a form. Nothing is stored when one is issued.
-/// That it has an effect once is the claim's doing, in the handler's transaction: a request that failed can be sent
-/// again with its token. A token that was used replays the answer. A token is the time of its end, 16 random bytes, and
+/// The claim in the handler's transaction makes a token take effect once: a request that failed can be sent again with
+/// its token. A token that was used replays the answer. A token is the time of its end, 16 random bytes, and
 /// an HMAC-SHA256 over them, the scope and the route.
 ///
 /// @threads any number.

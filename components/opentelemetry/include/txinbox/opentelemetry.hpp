@@ -16,7 +16,7 @@ TXINBOX_API_BEGIN
 
 struct OutboxStatus;
 
-/// What a listener cannot know, and how far it trusts the messages.
+/// The options of `OpenTelemetrySpans`: what a listener cannot know, and how far it trusts the messages.
 struct OpenTelemetryOptions {
   /// `messaging.system` of the messages that come in: "kafka", "rabbitmq", "rocketmq", or another value of the
   /// conventions. Empty: there is no broker, for example behind an HTTP guard. Then the spans of these messages are

@@ -1,8 +1,8 @@
 #pragma once
 
 /// @file
-/// What `httplib_sender` needs of a connection: a bound for the time of its requests, and its TLS. A program that
-/// includes this header need not link libssl.
+/// The parts of a connection that `httplib_sender` needs: a bound for the time of its requests, and its TLS. A program
+/// that includes this header need not link libssl.
 
 #include <chrono>
 #include <cstddef>
@@ -16,6 +16,9 @@ struct ssl_st;  // SSL of OpenSSL
 namespace txinbox {
 TXINBOX_API_BEGIN
 namespace http {
+
+/// @cond
+namespace detail {
 
 /// Bounds the time of a client's requests, whatever the server sends: at its end, a thread shuts the connection down.
 /// So the client's next read or write fails.
@@ -74,6 +77,8 @@ class TlsConnection {
   ssl_st* connection_;
 };
 
+}  // namespace detail
+/// @endcond
 }  // namespace http
 TXINBOX_API_END
 }  // namespace txinbox

@@ -133,7 +133,7 @@ inline std::pair<std::string, int> host_and_port(std::string_view authority, int
 /// Sends requests with a `BoundedClient` or a `BoundedTlsClient`. `server`: scheme, host and port, for error texts.
 template <class Client>
 HttpSend sender_of(std::shared_ptr<Client> client, const std::string& server) {
-  const auto deadline = std::make_shared<ConnectionDeadline>();
+  const auto deadline = std::make_shared<detail::ConnectionDeadline>();
   client->set_keep_alive(true);
   client->set_follow_location(false);
   client->set_url_encode(false);  // it would change characters that a signature of the URL covers
@@ -192,7 +192,9 @@ HttpSend sender_of(std::shared_ptr<Client> client, const std::string& server) {
 /// keeps one connection open, and reads at most 16 KiB of the head and 64 KiB of the body of an answer. With https, the
 /// server's certificate is verified, which needs `CPPHTTPLIB_OPENSSL_SUPPORT`.
 ///
-/// @limits  cpp-httplib 0.11 to 0.18. `ConnectionDeadline` says what its time-outs do not bound.
+/// @limits  cpp-httplib 0.11 to 0.18. The time in which the client resolves the server's name is not bounded. The
+/// options
+///          `timeout` and `attempts` in /etc/resolv.conf bound it.
 /// @errors  std::invalid_argument for a URL that cpp-httplib does not support, such as https without OpenSSL.
 ///          std::system_error if no thread can be started.
 /// @threads one at a time.
