@@ -160,8 +160,11 @@ Plan Plan::of(std::uint64_t seed) {
   plan.database.slowest = std::chrono::microseconds(draws.number(50, 5000));
 
   for (const Fault& each : faults) each.draw(plan, draws);
-  plan.holds_parked =
-      plan.holds_parked && plan.consumers > 0 && plan.max_attempts > 0 && plan.broker_kind != BrokerKind::queue;
+  plan.holds_parked = plan.holds_parked && plan.consumers > 0;
+  if (plan.holds_parked) {  // it needs messages that are parked, and lanes
+    plan.max_attempts = 5;
+    if (plan.broker_kind == BrokerKind::queue) plan.broker_kind = BrokerKind::fifo;
+  }
   // Then what is stuck may fill the room, and `RunOptions::max_waiting` says so.
   if (plan.broker_kind != BrokerKind::log && plan.stuck_rate > 0) plan.max_waiting = 0;
   // Of a lane that is stuck, `run` holds at least one message. Every second lane can be stuck.

@@ -169,6 +169,7 @@ void Simulation::lose_commits(std::string_view how, std::chrono::milliseconds mo
   world_.story.tell("", "{} in {}, without the last {}", how, time, lost);
   ++counts_.restarts;
   world_.had_failover = true;
+  ++world_.failovers;
   for (const std::string& key : world_.server.fail_over(threads().now() + time, lost)) {
     world_.story.tell(key, "the effect of {} is lost", key);
     world_.lost.insert(key);

@@ -39,6 +39,7 @@ struct World {
   bool is_healed = false;
 
   bool had_failover = false;
+  int failovers = 0;
 
   /// The keys of which a failover has lost the effect. Others may know already that the effect was committed.
   std::set<std::string> lost = {};

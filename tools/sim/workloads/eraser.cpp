@@ -39,11 +39,12 @@ void Eraser::erase_some(const std::stop_token& stop) {
   const bool begins = !world_.is_quiet && happens_within(time_between_looks, world_.plan.erase_every);
   if (keys_.empty() && begins) choose();
   if (keys_.empty()) return;
+  const int failovers = world_.failovers;
   const ConnectionRef connection = world_.database.connect_caller();
   const std::vector<EraseOutcome> outcomes = erase(connection, consumer_, keys_, {.actor = "eraser"}, {.stop = stop});
   for (std::size_t i = 0; i < keys_.size(); ++i) {
     world_.story.tell(keys_[i], "{} is {}", keys_[i], to_string(outcomes[i]));
-    if (outcomes[i] == EraseOutcome::erased) check_erased(keys_[i]);
+    if (outcomes[i] == EraseOutcome::erased && failovers == world_.failovers) check_erased(keys_[i]);
   }
   keys_.clear();
 }
@@ -80,7 +81,6 @@ std::vector<std::string> Eraser::take_due() {
 
 /// The key is in no table any more.
 void Eraser::check_erased(const std::string& key) {
-  if (world_.had_failover) return;
   erased_.insert(key);
   for (const std::string_view table :
        std::array{"consumed_message", "failed_message", "conflicting_message", "audit"}) {
