@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <iterator>
-#include <ranges>
 
 #include <fmt/format.h>
 
@@ -134,8 +133,8 @@ std::uint64_t Store::commit(Transaction& transaction) {
 const Version& Store::durable_version(const Table& table, std::int64_t row) const {
   const Version* version = &table.existing_row(row).committed;
   for (auto commit = commits_.rbegin(); commit != commits_.rend() && commit->number > durable_; ++commit) {
-    for (const Committed::Row& each : std::ranges::reverse_view(commit->rows)) {
-      if (each.table == &table && each.row == row) version = &each.before;
+    for (auto each = commit->rows.rbegin(); each != commit->rows.rend(); ++each) {
+      if (each->table == &table && each->row == row) version = &each->before;
     }
   }
   return *version;
