@@ -168,7 +168,6 @@ void Simulation::lose_commits(std::string_view how, std::chrono::milliseconds mo
   const auto time = up_to(5s);
   world_.story.tell("", "{} in {}, without the last {}", how, time, lost);
   ++counts_.restarts;
-  world_.had_failover = true;
   ++world_.failovers;
   for (const std::string& key : world_.server.fail_over(threads().now() + time, lost)) {
     world_.story.tell(key, "the effect of {} is lost", key);

@@ -38,8 +38,8 @@ struct World {
   /// Whether also the handlers and receivers work that did not until now.
   bool is_healed = false;
 
-  bool had_failover = false;
-  int failovers = 0;
+  int failovers = 0;  ///< Also restored backups.
+  bool had_failover() const noexcept { return failovers > 0; }
 
   /// The keys of which a failover has lost the effect. Others may know already that the effect was committed.
   std::set<std::string> lost = {};

@@ -145,7 +145,7 @@ void Consuming::handle(::sqlite3* connection, Delivery& delivery) {
   ++sent.runs;
   const std::string& name = threads().current_process().name();
   world_.story.tell(key, "{} runs {} for the {}. time", name, key, sent.runs);
-  if (operator_.decision(key).is_discard_done && !world_.had_failover)
+  if (operator_.decision(key).is_discard_done && !world_.had_failover())
     world_.story.wrong(key, "runs although it is discarded");
   eraser_.check_begin(key);
   check_held(key, sent);
@@ -230,7 +230,7 @@ bool Consuming::may_be_dead_letter(const std::string& key, const Sent& sent) con
   // Each refusal, and one failure of its own, may have counted twice.
   const bool may_have_failed = sent.refusals > 0 && 2 * (sent.refusals + 1) >= world_.plan.max_attempts;
   return sent.act >= Act::fails || sent.is_hurt || may_have_failed ||
-         (sent.is_claim_committed && (world_.had_failover || has_abandoned_claim(key)));
+         (sent.is_claim_committed && (world_.had_failover() || has_abandoned_claim(key)));
 }
 
 /// The broker has learned that a message is done. It will not deliver it again.
@@ -262,7 +262,7 @@ bool Consuming::is_held(const Sent& sent) const noexcept { return world_.plan.ho
 
 /// The handler of the message begins. No earlier message of its sequence is parked.
 void Consuming::check_held(const std::string& key, const Sent& sent) {
-  if (sent.sequence.empty() || world_.had_failover) return;  // a failover can undo that the operator has discarded it
+  if (sent.sequence.empty() || world_.had_failover()) return;  // a failover can undo that the operator has discarded it
   for (const std::string& each : operator_.parked()) {
     const Sent& parked = sent_.at(each);
     if (parked.sequence == sent.sequence && parked.position < sent.position) {
@@ -280,7 +280,7 @@ bool Consuming::has_right_effects(const std::string& key, const Sent& sent, std:
 /// Whether a message that is discarded, or that is a dead letter, may have so many effects. A failover can undo the
 /// decision, or that the message was parked. Then it runs again, and its handler may succeed now.
 bool Consuming::may_be_left(const Sent& sent, std::size_t effects) const {
-  const bool may_have_run = world_.had_failover && sent.may_be_acknowledged();
+  const bool may_have_run = world_.had_failover() && sent.may_be_acknowledged();
   return effects == 0 || (effects == 1 && (sent.may_be_torn() || may_have_run));
 }
 

@@ -91,7 +91,7 @@ void Eraser::check_erased(const std::string& key) {
 }
 
 void Eraser::check_begin(const std::string& key) {
-  if (erased_.contains(key) && !world_.had_failover) world_.story.wrong(key, "runs although it is erased");
+  if (erased_.contains(key) && !world_.had_failover()) world_.story.wrong(key, "runs although it is erased");
 }
 
 }  // namespace txinbox::sim

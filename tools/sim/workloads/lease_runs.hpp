@@ -39,7 +39,7 @@ class LeaseRun {
  public:
   /// Tells the story if another handler has the lease by its own clock, or if the message is done.
   LeaseRun(World& world, const std::string& key, LeaseRuns& runs, Lease& lease) : runs_(runs), lease_(lease) {
-    if (!world.had_failover) check(world, key);
+    if (!world.had_failover()) check(world, key);
     runs_.fences.insert(lease.fence());
     runs_.running.push_back({Threads::instance()->current_process_ptr(), &lease});
   }

@@ -172,7 +172,7 @@ void Publishing::take(const OutgoingMessage& message) {
   if (expected.published++ > 0 || expected.sequence.empty() || world_.lost.contains(cause)) return;
   const auto [last, is_first] = last_positions_.emplace(expected.sequence, expected.position);
   // While a message was parked, later ones overtook it. A backup can undo that it was parked.
-  const bool was_parked = world_.had_failover && may_be_parked(expected);
+  const bool was_parked = world_.had_failover() && may_be_parked(expected);
   if (!is_first && expected.position < last->second && !was_parked) {
     story.wrong(cause, "is published after a later message of its key");
   }
