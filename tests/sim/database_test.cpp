@@ -1,10 +1,9 @@
-// The simulated database: its locks, and what each personality does.
+// The simulated database: its locks, its statements, and what each personality does.
 
 #include <chrono>
-#include <functional>
-#include <memory>
+#include <cstdint>
+#include <exception>
 #include <optional>
-#include <set>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -18,8 +17,8 @@
 #include "backend/failure.hpp"
 #include "sim/database/dialect.hpp"
 #include "sim/database/literals.hpp"
-#include "sim/database/migrated.hpp"
 #include "sim/database/server.hpp"
+#include "sim/simulated_server.hpp"
 #include "sim/threads.hpp"
 
 namespace txinbox::test {
@@ -28,45 +27,7 @@ namespace {
 using namespace std::chrono_literals;
 using sim::Personality;
 using sim::Server;
-using sim::ServerSession;
 using sim::Threads;
-
-/// Runs a test with a server of each personality.
-void for_each_server(const std::function<void(Server&)>& test) {
-  static const sim::Migrated migrated = sim::make_migrated();
-  for (const Personality& personality : sim::personalities) {
-    CAPTURE(personality.name);
-    Threads::run({.seed = 1}, [&] {
-      Server server(personality, migrated);
-      test(server);
-    });
-  }
-}
-
-std::unique_ptr<ServerSession> connect(Server& server) {
-  return std::make_unique<ServerSession>(server, Threads::instance()->current_process_ptr());
-}
-
-std::string insert(std::string_view key) {
-  return fmt::format(
-      "INSERT INTO txinbox_consumed_message (consumer, business_key, state, attempt_token) "
-      "VALUES ('svc', '{}', 'consumed', x'00')",
-      key);
-}
-
-std::int64_t count(Server& server) {
-  return server.query("SELECT count(*) FROM txinbox_consumed_message").at(0).at(0).integer;
-}
-
-/// The code of the error of a statement. Empty if it succeeds.
-std::string error_of(ServerSession& session, const std::string& sql) {
-  try {
-    session.execute(sql);
-  } catch (const sim::SimulatedError& error) {
-    return error.code();
-  }
-  return {};
-}
 
 TEST_CASE("simulated database: only what was committed is seen by others") {
   for_each_server([](Server& server) {
@@ -163,19 +124,6 @@ TEST_CASE("simulated database: with one writer, BEGIN waits for the transaction 
   });
 }
 
-TEST_CASE("simulated database: an administrator kills a session, and its transaction is rolled back") {
-  for_each_server([](Server& server) {
-    CHECK(server.kill_any_session() == "");
-    const auto session = connect(server);
-    session->execute("BEGIN");
-    session->execute(insert("a"));
-    CHECK(server.kill_any_session() == Threads::instance()->current_process().name());
-    CHECK(error_of(*session, "COMMIT") == server.personality().error.lost);
-    CHECK(server.kill_any_session() == "");
-    CHECK(server.query("SELECT 1 FROM txinbox_consumed_message").empty());
-  });
-}
-
 TEST_CASE("simulated database: of two transactions that wait for each other, one gets a deadlock") {
   for_each_server([](Server& server) {
     if (server.personality().has_one_writer) return;  // the second one cannot begin
@@ -207,22 +155,6 @@ TEST_CASE("simulated database: a failed statement changes nothing, and PostgreSQ
     CHECK(error_of(*session, insert("c")) == (aborts ? server.personality().error.aborted : ""));
     session->execute("COMMIT");
     CHECK(count(server) == (aborts ? 1 : 3));
-  });
-}
-
-TEST_CASE("simulated database: a restart ends all transactions, and keeps what is durable") {
-  for_each_server([](Server& server) {
-    const auto session = connect(server);
-    session->execute(insert("a"));
-    session->execute("BEGIN");
-    session->execute(insert("b"));
-    server.restart(Threads::instance()->now() + 1s);
-    CHECK(error_of(*session, "COMMIT") == server.personality().error.lost);
-    CHECK_FALSE(server.is_up());
-    Threads::instance()->sleep_for(2s);
-    CHECK(server.is_up());
-    CHECK(count(server) == 1);
-    CHECK(error_of(*connect(server), insert("b")) == "");
   });
 }
 
@@ -289,46 +221,6 @@ TEST_CASE("simulated database: a comparison finds the rows between its bounds") 
     CHECK(keys("'svc' AND business_key > 'a'") == 2);
     CHECK(keys("'svc' AND business_key >= 'a' AND business_key < 'b'") == 2);
     CHECK(keys("'sv' AND business_key > ''") == 0);
-  });
-}
-
-std::int64_t last_number(Server& server) { return server.query("SELECT max(number) FROM effect").at(0).at(0).integer; }
-
-TEST_CASE("simulated database: a failover loses the last commits, and gives their numbers again") {
-  for_each_server([](Server& server) {
-    const auto effect = [&](std::string_view key) {
-      connect(server)->execute(fmt::format("INSERT INTO effect (business_key) VALUES ('{}')", key));
-    };
-    effect("a");
-    connect(server)->execute(insert("a"));
-    Threads::instance()->sleep_for(1s);
-    effect("b");
-    connect(server)->execute("UPDATE txinbox_consumed_message SET state = 'torn'");
-    connect(server)->execute("DELETE FROM effect WHERE business_key = 'a'");
-    CHECK(last_number(server) == 2);
-    CHECK(server.fail_over(Threads::instance()->now(), 500ms) == std::set<std::string>{"b"});
-    CHECK(server.query("SELECT business_key FROM effect").size() == 1);
-    CHECK(last_number(server) == 1);
-    CHECK(server.query("SELECT state FROM txinbox_consumed_message").at(0).at(0).bytes == "consumed");
-    CHECK(error_of(*connect(server), insert("a")) == server.personality().error.duplicate);
-    effect("c");
-    CHECK(last_number(server) == 2);
-  });
-}
-
-TEST_CASE("simulated database: MariaDB shows a commit before it is durable, and a crash loses it then") {
-  for_each_server([](Server& server) {
-    server.faults.slowest = 500ms;
-    const bool is_early = server.personality().shows_commits_early;
-    const auto session = connect(server);
-    std::string error = "none";
-    const std::jthread commits([&] { error = error_of(*session, insert("a")); });
-    while (count(server) == 0) Threads::instance()->sleep_for(1ms);
-    CHECK(server.count_durable("txinbox_consumed_message", {{"consumer", "svc"}}) == (is_early ? 0 : 1));
-    server.restart(Threads::instance()->now());
-    CHECK(count(server) == (is_early ? 0 : 1));
-    Threads::instance()->sleep_for(2s);
-    CHECK(error == server.personality().error.lost);
   });
 }
 
