@@ -36,6 +36,10 @@ inline bool pool_refuses_every_commit() { return on_sqlite3(); }
 /// MySQL.
 inline bool deadlock_ends_transaction() { return on_mysql(); }
 
+/// At REPEATABLE READ, a transaction cannot change a row that another one has changed since its snapshot. MariaDB, with
+/// a variable, and PostgreSQL.
+inline bool has_serialization_failures() { return on_mariadb() || on_postgresql(); }
+
 /// A statement that creates or changes a table ends the transaction with a commit. MariaDB and MySQL.
 inline bool ddl_commits() { return on_mysql(); }
 

@@ -219,28 +219,6 @@ TEST_CASE("two messages whose handlers deadlock with each other are both consume
   CHECK(db.number("select sum(n) from pair") == 4);
 }
 
-TEST_CASE("a message runs again after a serialization failure" * doctest::skip(!on_postgresql())) {
-  EffectDatabase db;
-  db.run("create table counter (n integer)");
-  db.run("insert into counter values (0)");
-  Pool pool = db.pool(PoolOptions{
-      .on_connect = [](soci::session& sql) { sql << "set default_transaction_isolation = 'repeatable read'"; }});
-  TxConsumer consumer(pool, "svc");
-  int runs = 0;
-  const Result result = consumer.consume(order, [&](soci::session& sql, Delivery& d) {
-    ++runs;
-    long long n = 0;
-    sql << "select n from counter", soci::into(n);
-    if (d.attempt() == 1) db.run("update counter set n = n + 10");
-    sql << "update counter set n = :n", soci::use(n + 1);
-    add_effect(sql, d);
-  });
-  CHECK(result.outcome == Outcome::consumed);
-  CHECK(runs == 2);
-  CHECK(db.number("select n from counter") == 11);
-  CHECK(db.effects() == 1);
-}
-
 TEST_CASE("an error that remains after the last allowed run is thrown unchanged") {
   EffectDatabase db;
   db.run("create table pair (id integer primary key, n integer not null)");
