@@ -250,5 +250,47 @@ TEST_CASE("simulated database: PostgreSQL shows which transactions may have inse
   });
 }
 
+TEST_CASE("simulated database: BEGIN in a transaction fails, changes nothing, or commits the transaction") {
+  for_each_server([](Server& server) {
+    const Personality& personality = server.personality();
+    const bool commits = personality.nested_begin == sim::NestedBegin::commits;
+    const auto session = connect(server);
+    session->execute("BEGIN");
+    session->execute(insert("a"));
+    CHECK(error_of(*session, "BEGIN") == personality.error.nested);
+    CHECK(session->has_transaction());
+    CHECK(count(server) == (commits ? 1 : 0));
+    CHECK(session->foreign_commits == (commits ? 1 : 0));
+    session->execute("ROLLBACK");
+    CHECK(count(server) == (commits ? 1 : 0));
+  });
+}
+
+TEST_CASE("simulated database: after the end of its transaction, nothing that a handler changes is committed") {
+  for_each_server([](Server& server) {
+    const Personality& personality = server.personality();
+    const auto session = connect(server);
+    session->is_in_handler = true;
+    CHECK(error_of(*session, insert("a")) == personality.error.refused);
+    CHECK(session->has_transaction() == personality.begins_by_itself);
+    CHECK(count(server) == 0);
+    session->end();
+    CHECK(count(server) == 0);
+  });
+}
+
+TEST_CASE("simulated database: after a deadlock, only MariaDB and MySQL have rolled the transaction back") {
+  for_each_server([](Server& server) {
+    const Personality& personality = server.personality();
+    const auto session = connect(server);
+    session->execute("BEGIN");
+    session->execute(insert("a"));
+    CHECK_THROWS_AS(session->run_into_deadlock(), sim::SimulatedError);
+    CHECK(session->has_transaction() != personality.deadlock_rolls_back);
+    session->execute("COMMIT");
+    CHECK(count(server) == (personality.name == "sqlite3" ? 1 : 0));
+  });
+}
+
 }  // namespace
 }  // namespace txinbox::test

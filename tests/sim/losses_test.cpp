@@ -90,5 +90,66 @@ TEST_CASE("simulated database: MariaDB shows a commit before it is durable, and 
   });
 }
 
+TEST_CASE("simulated database: a pooler keeps connections open during a failover, but for those with a transaction") {
+  for_each_server([](Server& server) {
+    server.has_pooler = true;
+    const auto idle = connect(server);
+    const auto busy = connect(server);
+    const std::int64_t first = server.store().server_number();
+    busy->execute("BEGIN");
+    busy->execute(insert("a"));
+    (void)server.fail_over(Threads::instance()->now(), 1s);
+    CHECK(server.store().server_number() > first);
+    CHECK(error_of(*busy, "COMMIT") == server.personality().error.lost);
+    CHECK(error_of(*idle, insert("a")) == "");
+  });
+}
+
+TEST_CASE("simulated database: a connection that led to a standby refuses changes, also later") {
+  for_each_server([](Server& server) {
+    const auto before = connect(server);
+    server.mislead(Threads::instance()->now() + 1s);
+    const auto session = connect(server);
+    Threads::instance()->sleep_for(2s);
+    CHECK(error_of(*session, insert("a")) == server.personality().error.read_only);
+    CHECK(error_of(*before, insert("b")) == "");
+    CHECK(error_of(*connect(server), insert("c")) == "");
+  });
+}
+
+TEST_CASE("simulated database: a transaction that is in conflict with another one fails, perhaps only at COMMIT") {
+  for_each_server([](Server& server) {
+    const sim::Personality& personality = server.personality();
+    const auto session = connect(server);
+    session->execute("BEGIN");
+    server.faults.conflict = 1;
+    CHECK(error_of(*session, insert("a")) == (personality.conflicts_only_at_commit ? "" : personality.error.conflict));
+    const bool is_over = personality.name == "mariadb";  // as after a deadlock
+    CHECK(session->has_transaction() != is_over);
+    CHECK(error_of(*session, "COMMIT") == (is_over ? "" : personality.error.conflict));
+    CHECK_FALSE(session->has_transaction());
+  });
+}
+
+TEST_CASE("simulated database: after a failover, a sequence gives numbers that rows have") {
+  for_each_server([](Server& server) {
+    const auto add = [&](std::string_view id) {
+      return error_of(*connect(server),
+                      fmt::format("INSERT INTO txinbox_outbox_message (id, aggregatetype, aggregateid, type, payload, "
+                                  "part) VALUES ('{}', 't', '', '', x'00', 0)",
+                                  id));
+    };
+    CHECK(add("a") == "");
+    CHECK(add("b") == "");
+    Threads::instance()->sleep_for(1s);
+    server.has_stale_sequences = true;
+    CHECK(server.fail_over(Threads::instance()->now(), 1ms).empty());
+    const std::string_view expected = server.personality().has_sequences ? server.personality().error.duplicate : "";
+    CHECK(add("c") == expected);
+    CHECK(add("d") == expected);
+    CHECK(add("e") == "");
+  });
+}
+
 }  // namespace
 }  // namespace txinbox::test

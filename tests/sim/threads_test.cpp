@@ -138,5 +138,29 @@ TEST_CASE("the clocks of a simulated process") {
   });
 }
 
+TEST_CASE("the clocks of a process can be too fast or too slow, and its waits end when they show the time") {
+  for (const double drift : {0.5, -0.5}) {
+    Threads::run({.seed = 1}, [drift] {
+      Threads& threads = *Threads::instance();
+      bool has_ended = false;
+      const auto process = threads.start_process("drifts", [&] {
+        const auto begin = std::chrono::steady_clock::now();
+        const sim::SimTime right_begin = threads.now();
+        std::mutex mutex;
+        std::condition_variable never;
+        std::unique_lock lock(mutex);
+        (void)never.wait_until(lock, begin + 3s, [] { return false; });
+        CHECK(std::chrono::round<std::chrono::milliseconds>(std::chrono::steady_clock::now() - begin) == 3s);
+        const auto right = std::chrono::round<std::chrono::milliseconds>(threads.now() - right_begin);
+        CHECK(right == (drift > 0 ? 2s : 6s));
+        has_ended = true;
+      });
+      process->drift = drift;
+      threads.sleep_for(10s);
+      CHECK(has_ended);
+    });
+  }
+}
+
 }  // namespace
 }  // namespace txinbox::test

@@ -29,6 +29,9 @@ struct BrokerFaults {
   double lose_acknowledgement = 0;  ///< Of a call: the connection ends before the broker gets it.
   double refuse_dead_letter = 0;
 
+  /// A queue sets a message aside after its third delivery. Somebody moves it back within a minute.
+  bool has_delivery_limit = false;
+
   friend bool operator==(const BrokerFaults&, const BrokerFaults&) = default;
 };
 
@@ -100,7 +103,14 @@ class Broker {
   /// Takes messages from a member, and gives them to another one, or back.
   virtual void disturb() = 0;
 
-  /// Ends the connections of members that have not polled for a time.
+  /// Forgets some of the last acknowledgements, although it has confirmed them: these messages come again.
+  virtual void forget() = 0;
+
+  /// Somebody deletes the topic or the queue, and makes it anew. Producers send again what was not acknowledged, and
+  /// some of what was acknowledged.
+  virtual void recreate() = 0;
+
+  /// Ends the connections of members that have not polled for a time. The world calls it in each step.
   virtual void expel_silent() = 0;
 
   /// The lanes with unacknowledged messages, or the unacknowledged messages of a queue, for which `counts` is true.
@@ -111,6 +121,9 @@ class Broker {
 
  protected:
   Broker() = default;
+
+  /// How many acknowledged messages come again at most, of a lane or of a queue.
+  static constexpr std::size_t most_forgotten = 10;
 
   /// Calls `expel` for the members that are silent for so long that they count as away.
   template <class Member, class Expel>

@@ -23,6 +23,7 @@ namespace {
 using txinbox::sim::epoch;
 using txinbox::sim::SimTime;
 using txinbox::sim::Threads;
+using txinbox::sim::uptime;
 
 timespec to_timespec(SimTime time) {
   const auto seconds = std::chrono::floor<std::chrono::seconds>(time);
@@ -32,12 +33,22 @@ SimTime from_timespec(const timespec& time) {
   return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
 }
 
-/// How much the clock is ahead of the simulation's time.
+/// How much the clock is ahead of the simulation's time, without its drift.
 SimTime offset_of(clockid_t clock) {
   if (clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE) {
     return epoch + Threads::instance()->current_process().clock_error;
   }
-  return std::chrono::hours(1);  // the machine has started before
+  return uptime;
+}
+
+/// What the clock of this process shows at this time.
+SimTime to_clock(clockid_t clock, SimTime time) {
+  return offset_of(clock) + Threads::instance()->current_process().shown_at(time);
+}
+
+/// The time at which the clock of this process shows this.
+SimTime from_clock(clockid_t clock, SimTime shown) {
+  return Threads::instance()->current_process().time_when_shown(shown - offset_of(clock));
 }
 
 template <class Function>
@@ -157,7 +168,7 @@ int pthread_mutex_unlock(pthread_mutex_t* mutex) noexcept {
 int pthread_cond_wait(pthread_cond_t* condition, pthread_mutex_t* mutex) { return wait_for(condition, mutex, nullptr); }
 
 int pthread_cond_clockwait(pthread_cond_t* condition, pthread_mutex_t* mutex, clockid_t clock, const timespec* time) {
-  const SimTime until = from_timespec(*time) - offset_of(clock);
+  const SimTime until = from_clock(clock, from_timespec(*time));
   return wait_for(condition, mutex, &until);
 }
 
@@ -189,7 +200,7 @@ int clock_gettime(clockid_t clock, timespec* time) noexcept {
     static auto* const real = original<decltype(clock_gettime)>("clock_gettime");
     return real(clock, time);
   }
-  *time = to_timespec(threads->read_clock() + offset_of(clock));
+  *time = to_timespec(to_clock(clock, threads->read_clock()));
   return 0;
 }
 
@@ -211,7 +222,7 @@ int clock_nanosleep(clockid_t clock, int flags, const timespec* time, timespec*)
   auto* const threads = Threads::instance();
   if (threads == nullptr) std::abort();  // nothing sleeps outside the simulation
   const SimTime wanted = from_timespec(*time);
-  threads->sleep_until((flags & TIMER_ABSTIME) != 0 ? wanted - offset_of(clock) : threads->now() + wanted);
+  threads->sleep_until((flags & TIMER_ABSTIME) != 0 ? from_clock(clock, wanted) : threads->now() + wanted);
   return 0;
 }
 

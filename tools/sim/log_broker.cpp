@@ -51,6 +51,25 @@ void LogBroker::disturb() {
   if (!members_.empty()) give(lanes_[threads().any_of(lanes_.size())], members_[threads().any_of(members_.size())]);
 }
 
+void LogBroker::forget_some(Lane& lane) {
+  lane.acknowledged -= threads().any_of(1 + std::min(lane.acknowledged, most_forgotten));
+}
+
+void LogBroker::forget() {
+  Lane& lane = lanes_[threads().any_of(lanes_.size())];
+  forget_some(lane);
+  give(lane, lane.owner);
+}
+
+void LogBroker::recreate() {
+  for (Lane& each : lanes_) {
+    forget_some(each);
+    each.messages.erase(each.messages.begin(), each.messages.begin() + static_cast<std::ptrdiff_t>(each.acknowledged));
+    each.acknowledged = 0;
+    give(each, each.owner);
+  }
+}
+
 void LogBroker::expel_silent() {
   Broker::expel_silent(members_, [this](LogSource& member) { leave(member); });
 }

@@ -25,6 +25,9 @@ class LogBroker final : public Broker {
   /// Takes a lane from its member and gives it to another one, or back.
   void disturb() override;
 
+  void forget() override;
+  void recreate() override;
+
   /// Removes members that have not polled for the time-out of the session.
   void expel_silent() override;
 
@@ -45,6 +48,7 @@ class LogBroker final : public Broker {
   void join(LogSource&);
   void leave(LogSource&) noexcept;
   void give(Lane&, LogSource*);
+  static void forget_some(Lane&);
   void balance();
 
   std::vector<Lane> lanes_;

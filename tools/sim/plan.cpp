@@ -95,6 +95,15 @@ constexpr auto faults = std::to_array<Fault>({
     Fault{.name = "holds", .is_there = [](Plan& plan) -> bool& { return plan.holds_parked; }},
     once_in("clocks", 5s, [](Plan& plan) -> SimTime& { return plan.clock_every; }),
     once_in("killed-sessions", 500ms, [](Plan& plan) -> SimTime& { return plan.session_kill_every; }),
+    with_rate("conflicts", 0.02, [](Plan& plan) -> double& { return plan.database.conflict; }),
+    once_in("standbys", 3s, [](Plan& plan) -> SimTime& { return plan.mislead_every; }),
+    Fault{.name = "poolers", .is_there = [](Plan& plan) -> bool& { return plan.has_pooler; }},
+    Fault{.name = "stale-sequences", .is_there = [](Plan& plan) -> bool& { return plan.has_stale_sequences; }},
+    once_in("forgotten-acknowledgements", 2s, [](Plan& plan) -> SimTime& { return plan.forget_every; }),
+    once_in("topics", 10s, [](Plan& plan) -> SimTime& { return plan.recreate_every; }),
+    Fault{.name = "delivery-limits", .is_there = [](Plan& plan) -> bool& { return plan.broker.has_delivery_limit; }},
+    with_rate("drifts", 0.0005, [](Plan& plan) -> double& { return plan.drift; }),
+    with_rate("drips", 0.05, [](Plan& plan) -> double& { return plan.receiver.drip; }),
 });
 
 constexpr auto names = [] {

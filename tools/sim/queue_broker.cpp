@@ -9,10 +9,16 @@ namespace txinbox::sim {
 
 using namespace std::chrono_literals;
 
+namespace {
+
+constexpr int delivery_limit = 3;
+
+}  // namespace
+
 void QueueBroker::publish(std::size_t /*lane*/, BrokerMessage message) {
   ready_.push_back(messages_.size());
   messages_.push_back({std::make_shared<const BrokerMessage>(std::move(message))});
-  for (QueueSource* const each : members_) threads().wake_all(each);
+  wake_members();
 }
 
 std::unique_ptr<SimSource> QueueBroker::connect() { return std::make_unique<QueueSource>(*this); }
@@ -38,8 +44,16 @@ void QueueBroker::close_channel(QueueSource& member) noexcept {
   for (std::size_t place = messages_.size(); place-- > 0;) {
     if (messages_[place].holder != &member) continue;
     messages_[place].holder = nullptr;
-    ready_.push_front(place);
+    if (faults.has_delivery_limit && messages_[place].deliveries >= delivery_limit) {
+      aside_.emplace(threads().now() + std::chrono::seconds(threads().any_of(60)), place);
+    } else {
+      ready_.push_front(place);
+    }
   }
+  wake_members();
+}
+
+void QueueBroker::wake_members() noexcept {
   for (QueueSource* const each : members_) threads().wake_all(each);
 }
 
@@ -47,7 +61,32 @@ void QueueBroker::disturb() {
   if (!members_.empty()) close_channel(*members_[threads().any_of(members_.size())]);
 }
 
+/// Any of the messages that were acknowledged.
+void QueueBroker::forget() {
+  std::size_t left = threads().any_of(1 + most_forgotten);
+  for (std::size_t place = messages_.size(); place-- > 0 && left > 0;) {
+    if (!messages_[place].is_done || threads().any_of(2) == 0) continue;
+    messages_[place].is_done = false;
+    messages_[place].deliveries = 0;
+    ready_.push_back(place);
+    --left;
+  }
+  wake_members();
+}
+
+void QueueBroker::recreate() {
+  for (QueueSource* const each : std::vector(members_)) close_channel(*each);
+  forget();
+}
+
 void QueueBroker::expel_silent() {
+  const auto end = aside_.upper_bound(threads().now());
+  for (auto each = aside_.begin(); each != end; ++each) {
+    messages_[each->second].deliveries = 0;
+    ready_.push_back(each->second);
+  }
+  if (end != aside_.begin()) wake_members();
+  aside_.erase(aside_.begin(), end);
   Broker::expel_silent(members_, [this](QueueSource& member) { close_channel(member); });
 }
 

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <memory>
 #include <vector>
 
@@ -23,7 +24,11 @@ class QueueBroker final : public Broker {
   /// Ends the channel of a member.
   void disturb() override;
 
-  /// Ends the channels of members that have not polled for the time of the heartbeat.
+  void forget() override;
+  void recreate() override;
+
+  /// Also moves messages back that were set aside. Ends the channels of members that have not polled for the time of
+  /// the heartbeat.
   void expel_silent() override;
 
   std::optional<Waiting> waiting(const Counts& counts) const override;
@@ -39,9 +44,11 @@ class QueueBroker final : public Broker {
   };
 
   void close_channel(QueueSource&) noexcept;
+  void wake_members() noexcept;
 
   std::vector<Queued> messages_;
-  std::deque<std::size_t> ready_;  ///< Those that nobody holds.
+  std::deque<std::size_t> ready_;              ///< Those that nobody holds.
+  std::multimap<SimTime, std::size_t> aside_;  ///< Those that were delivered too often. They come back at this time.
   std::vector<QueueSource*> members_;
 };
 

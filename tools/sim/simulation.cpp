@@ -1,6 +1,7 @@
 #include "sim/simulation.hpp"
 
 #include <exception>
+#include <random>
 #include <set>
 #include <utility>
 
@@ -33,6 +34,9 @@ constexpr SimTime longest_end = 60s;
 Simulation::Simulation(const Plan& plan, const Migrated& migrated, bool records_story)
     : world_(plan, migrated, records_story) {
   world_.server.faults = plan.database;
+  world_.server.has_pooler = plan.has_pooler && !plan.personality->has_one_writer;  // a file has no pooler
+  world_.server.has_stale_sequences = plan.has_stale_sequences;
+  world_.server.store().drift = any_drift();
   Publishing* publishing = nullptr;
   if (plan.relays > 0) {
     auto made = std::make_unique<Publishing>(world_);
@@ -71,6 +75,7 @@ void Simulation::start(Service& service) {
   world_.story.tell("", "{} starts", service.name);
   service.stop = std::make_shared<std::stop_source>();
   service.ends_by = 0s;
+  const double drift = any_drift();
   service.process = threads().start_process(service.name, [this, &service, token = service.stop->get_token()] {
     try {
       service.workload.serve(service.index, token);
@@ -79,6 +84,12 @@ void Simulation::start(Service& service) {
       world_.story.tell("", "{} ends: {}", service.name, error.what());
     }
   });
+  service.process->drift = drift;
+}
+
+double Simulation::any_drift() const {
+  const double most = world_.plan.drift;
+  return most > 0 ? std::uniform_real_distribution<>(-most, most)(threads().random()) : 0;
 }
 
 void Simulation::step() {
@@ -154,6 +165,11 @@ void Simulation::disturb_database() {
     const std::string client = server.kill_any_session();
     if (!client.empty()) world_.story.tell("", "an administrator kills a session of {}", client);
   }
+  if (happens_in_step(plan.mislead_every)) {
+    const auto time = up_to(5s);
+    world_.story.tell("", "for {}, new connections lead to a standby", time);
+    server.mislead(threads().now() + time);
+  }
   if (happens_in_step(plan.failover_every)) lose_commits("a standby takes over", 2s);
   if (happens_in_step(plan.backup_every)) lose_commits("a backup is restored", longest_loss);
   if (happens_in_step(plan.jump_every)) {
@@ -177,6 +193,7 @@ void Simulation::lose_commits(std::string_view how, std::chrono::milliseconds mo
 
 void Simulation::end_faults() {
   world_.is_quiet = true;
+  world_.server.mislead(0s);
   world_.server.faults = {.slowest = world_.plan.database.slowest};
   world_.story.tell("", "the faults end");
 }

@@ -47,6 +47,7 @@ class Simulation {
   };
 
   void start(Service&);
+  double any_drift() const;
   void step();
   void disturb(Service&);
   void disturb_database();

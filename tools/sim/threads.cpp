@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <cstdlib>
 #include <iterator>
@@ -51,6 +52,15 @@ namespace {
 thread_local Threads::Thread* self = nullptr;
 
 }  // namespace
+
+SimTime Process::shown_at(SimTime time) const noexcept {
+  return time + SimTime(static_cast<SimTime::rep>(static_cast<double>(time.count()) * drift));
+}
+
+SimTime Process::time_when_shown(SimTime shown) const noexcept {
+  if (drift == 0) return shown;
+  return SimTime(static_cast<SimTime::rep>(std::ceil(static_cast<double>(shown.count()) / (1 + drift))));
+}
 
 Threads::Threads(const Options& options) : options_(options), random_(options.seed) {}
 

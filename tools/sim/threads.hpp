@@ -26,6 +26,9 @@ using SimTime = std::chrono::nanoseconds;
 /// The time of the day at which the simulation begins: 2026-01-01 00:00 UTC.
 inline constexpr SimTime epoch = std::chrono::seconds(1'767'225'600);
 
+/// How long the machine has run at that time: the steady clocks show it.
+inline constexpr SimTime uptime = std::chrono::hours(1);
+
 /// A simulated process: some threads that end together if it is killed.
 class Process {
  public:
@@ -36,6 +39,15 @@ class Process {
 
   /// How much the process's clock of the day is ahead of the right time.
   SimTime clock_error{0};
+
+  /// By which share all clocks of the process are too fast. Less than zero: too slow.
+  double drift = 0;
+
+  /// What a clock of the process shows, without its offset.
+  SimTime shown_at(SimTime time) const noexcept;
+
+  /// The time at which a clock of the process shows this, without its offset. It shows it then, and not earlier.
+  SimTime time_when_shown(SimTime shown) const noexcept;
 
  private:
   friend class Threads;

@@ -3,30 +3,20 @@
 #include <algorithm>
 #include <cstdint>
 #include <iterator>
-#include <optional>
-#include <random>
 #include <stdexcept>
 #include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
 
-#include "sim/database/literals.hpp"
 #include "sim/database/sqlite_values.hpp"
 
 namespace txinbox::sim {
 
 namespace {
 
-using namespace std::chrono_literals;
-
-std::map<::sqlite3*, ServerSession*>& sessions() {
-  static std::map<::sqlite3*, ServerSession*> all;
-  return all;
-}
-
-/// How long a lost connection's transaction stays open at the server.
-constexpr SimTime longest_end = 50ms;
+/// How many numbers a sequence is behind after a failover.
+constexpr std::int64_t longest_delay_of_sequence = 20;
 
 }  // namespace
 
@@ -42,7 +32,7 @@ void Server::end_all_sessions(SimTime until) {
   down_until_ = until;
   ++restarts_;
   for (ServerSession* const each : sessions_) {
-    if (each != own_.get()) each->end();
+    if (each != own_.get() && !(has_pooler && each->is_idle())) each->end();
   }
 }
 
@@ -57,6 +47,9 @@ std::set<std::string> Server::fail_over(SimTime until, SimTime lost) {
   std::set<std::string> keys;
   for (const LostRow& each : store_.fail_over(Threads::instance()->now() - lost)) {
     if (each.table->definition().name == "effect") keys.insert(each.values.at(1).bytes);
+  }
+  if (has_stale_sequences && personality().has_sequences) {
+    store_.find_table("txinbox_outbox_message")->set_number_back(longest_delay_of_sequence);
   }
   return keys;
 }
@@ -127,207 +120,6 @@ std::unique_ptr<TableConnection> Server::take_tables() {
   auto tables = std::move(unused_tables_.back());
   unused_tables_.pop_back();
   return tables;
-}
-
-ServerSession::ServerSession(Server& server, std::shared_ptr<Process> client)
-    : server_(server), client_(std::move(client)), tables_(server.take_tables()) {
-  server_.sessions_.push_back(this);
-  sessions()[tables_->handle] = this;
-}
-
-ServerSession::~ServerSession() {
-  end();
-  std::erase(server_.sessions_, this);
-  sessions().erase(tables_->handle);
-  server_.unused_tables_.push_back(std::move(tables_));
-}
-
-ServerSession& ServerSession::of(::sqlite3* connection) { return *sessions().at(connection); }
-
-void ServerSession::end() noexcept {
-  is_lost_ = true;
-  roll_back();
-}
-
-void ServerSession::lose(std::string_view what) {
-  throw SimulatedError(server_.personality(), server_.personality().error.lost, what);
-}
-
-void ServerSession::call(const std::function<void()>& work, bool is_commit) {
-  auto& threads = *Threads::instance();
-  const auto wait = [&] {
-    threads.sleep_for(1us + SimTime(threads.random()() % static_cast<std::uint64_t>(server_.faults.slowest.count())));
-  };
-  threads.kill_point();
-  may_have_committed = false;
-  if (is_lost_) lose("lost connection");
-  wait();
-  if (is_lost_) lose("connection that the server has ended");
-  if (!server_.is_up() || threads.happens(server_.faults.lose_request)) {
-    end();
-    lose("lost request");
-  }
-  may_have_committed = is_commit;
-  commits_late_ = is_commit && threads.happens(server_.faults.commit_late);
-  std::optional<std::string> code;
-  const std::size_t changes = has_transaction() ? Store::changes(*view().transaction) : 0;
-  try {
-    if (threads.happens(server_.faults.refuse)) throw ServerError(server_.personality().error.full);
-    work();
-  } catch (const ServerError& error) {
-    code = error.what();
-    fail_statement(error, changes);
-  }
-  if (std::exchange(commits_late_, false)) end();
-  if (is_lost_) lose("connection that the server has ended");
-  if (threads.happens(server_.faults.lose_reply)) {
-    end();
-    lose("lost reply");
-  }
-  wait();
-  if (is_lost_) lose("connection that the server has ended");
-  if (code) throw SimulatedError(server_.personality(), *code, "error of the server");
-}
-
-void ServerSession::fail_statement(const ServerError& error, std::size_t changes) {
-  if (!has_transaction()) return;
-  const Personality& personality = server_.personality();
-  if (error.what() == personality.error.deadlock && personality.deadlock_rolls_back) return roll_back();
-  server_.store().undo_since(*view().transaction, changes);
-  if (personality.error_aborts_transaction) view().transaction->is_aborted = true;
-}
-
-void ServerSession::begin() {
-  roll_back();
-  transaction_ = server_.store().begin(server_.lock_timeout_);
-  view().transaction = transaction_.get();
-}
-
-void ServerSession::commit() {
-  if (!has_transaction()) return;
-  if (view().transaction->is_aborted) return roll_back();  // PostgreSQL answers ROLLBACK, and reports no error
-  if (commits_late_) return commit_late();
-  const std::uint64_t commit = server_.store().commit(*view().transaction);
-  view().transaction = nullptr;
-  transaction_.reset();
-  auto& threads = *Threads::instance();
-  if (server_.personality().shows_commits_early && client_ != nullptr) {
-    threads.sleep_for(SimTime(threads.random()() % static_cast<std::uint64_t>(server_.faults.slowest.count())));
-    if (is_lost_) return;
-  }
-  server_.store().flush(commit);
-}
-
-void ServerSession::roll_back() noexcept {
-  if (!has_transaction()) return;
-  server_.store().roll_back(*view().transaction);
-  view().transaction = nullptr;
-  ended_.push_back(std::move(transaction_));
-}
-
-/// The server does COMMIT when the client is already gone.
-void ServerSession::commit_late() {
-  view().transaction = nullptr;
-  const auto commit = [&server = server_, restarts = server_.restarts_, transaction = std::move(transaction_)] {
-    Threads::instance()->sleep_for(SimTime(Threads::instance()->random()() % longest_end.count()));
-    if (server.restarts_ == restarts) server.store().flush(server.store().commit(*transaction));
-  };
-  (void)Threads::instance()->start_process("late commit", commit);
-}
-
-void ServerSession::refuse_aborted() const {
-  if (has_transaction() && view().transaction->is_aborted) throw ServerError(server_.personality().error.aborted);
-}
-
-void ServerSession::set_savepoint(const std::string& name) {
-  refuse_aborted();
-  if (has_transaction()) server_.store().set_savepoint(*view().transaction, name);
-}
-
-bool ServerSession::release_savepoint(const std::string& name) {
-  return is_usable() && server_.store().release_savepoint(*view().transaction, name);
-}
-
-bool ServerSession::roll_back_to_savepoint(const std::string& name) {
-  return has_transaction() && server_.store().roll_back_to_savepoint(*view().transaction, name);
-}
-
-void ServerSession::run_once(const std::string& sql, const Values& parameters, std::vector<Values>* rows) {
-  sqlite3_stmt*& statement = tables_->statements[sql];
-  if (statement == nullptr && sqlite3_prepare_v2(tables_->handle, sql.c_str(), -1, &statement, nullptr) != SQLITE_OK) {
-    throw std::logic_error("the simulator cannot run " + sql + ": " + sqlite3_errmsg(tables_->handle));
-  }
-  bind(statement, parameters);
-  view().error = nullptr;
-  int result = SQLITE_OK;
-  while ((result = sqlite3_step(statement)) == SQLITE_ROW) {
-    if (rows == nullptr) continue;
-    Values& row = rows->emplace_back();
-    for (int i = 0; i < sqlite3_column_count(statement); ++i) row.push_back(column_of(statement, i));
-  }
-  sqlite3_reset(statement);
-  if (view().error) std::rethrow_exception(std::exchange(view().error, nullptr));
-  if (result != SQLITE_DONE)
-    throw std::logic_error("the simulator cannot run " + sql + ": " + sqlite3_errmsg(tables_->handle));
-}
-
-std::size_t ServerSession::run(const std::string& sql, const Values& parameters, std::vector<Values>* rows) {
-  if (parameters.empty()) {
-    const ParameterizedSql parameterized = with_parameters(sql);
-    if (!parameterized.parameters.empty()) return run(parameterized.sql, parameterized.parameters, rows);
-  }
-  refuse_aborted();
-  const bool is_alone = !has_transaction();
-  const bool is_read = sql.starts_with("SELECT");
-  if (is_alone && !is_read) begin();
-  const std::size_t changes = has_transaction() ? Store::changes(*view().transaction) : 0;
-  while (true) {
-    view().changed = 0;
-    try {
-      run_once(sql, parameters, rows);
-      if (is_alone && !is_read) commit();
-      return view().changed;
-    } catch (const RowChanged&) {
-      if (is_lost_) return 0;  // the server has ended the session while it waited
-      server_.store().undo_since(*view().transaction, changes);
-    } catch (const ServerError&) {
-      if (is_alone) roll_back();
-      throw;
-    }
-  }
-}
-
-void ServerSession::execute(const std::string& sql) {
-  const auto name = [&] { return sql.substr(sql.rfind(' ') + 1); };
-  const std::string_view text = sql;
-  call(
-      [&] {
-        if (text == "BEGIN") return begin();
-        if (text == "COMMIT") {
-          const bool is_ours = has_transaction() && view().transaction->is_guarded;
-          if (is_ours && server_.personality().refuses_commit_of_handler) {
-            has_refused_commit = true;
-            roll_back();
-            throw ServerError(server_.personality().error.refused);
-          }
-          if (has_transaction()) ++foreign_commits;
-          return commit();
-        }
-        if (text == "ROLLBACK") return roll_back();
-        if (text.starts_with("SAVEPOINT ")) return set_savepoint(name());
-        if (text.starts_with("ROLLBACK TO ")) {
-          (void)roll_back_to_savepoint(name());
-          return;
-        }
-        const bool is_alone = !has_transaction();
-        if (is_alone && is_in_handler && server_.personality().refuses_commit_of_handler) {
-          has_refused_commit = true;
-          throw ServerError(server_.personality().error.refused);
-        }
-        (void)run(sql);
-        if (is_alone) ++foreign_commits;
-      },
-      text == "COMMIT");
 }
 
 }  // namespace txinbox::sim

@@ -29,6 +29,7 @@ struct DatabaseFaults {
   double lose_reply = 0;    ///< The server runs the statement, then the connection ends.
   double commit_late = 0;   ///< The connection ends while COMMIT is under way. The server commits later.
   double refuse = 0;        ///< The server has no disk space for a statement.
+  double conflict = 0;      ///< A statement of a transaction, or COMMIT, fails, because of another transaction.
   SimTime slowest{std::chrono::microseconds(200)};  ///< Of a call, without a wait for locks.
 
   friend bool operator==(const DatabaseFaults&, const DatabaseFaults&) = default;
@@ -84,6 +85,7 @@ class ServerSession {
   void roll_back() noexcept;
   bool has_transaction() const noexcept { return view().transaction != nullptr; }
   Transaction* transaction() const noexcept { return view().transaction; }
+  bool is_in_guarded_transaction() const noexcept { return has_transaction() && view().transaction->is_guarded; }
   bool is_usable() const noexcept { return has_transaction() && !view().transaction->is_aborted; }
 
   void set_savepoint(const std::string& name);
@@ -101,6 +103,12 @@ class ServerSession {
   /// BEGIN, COMMIT, ROLLBACK, SAVEPOINT x, ROLLBACK TO x, or a statement on the tables.
   void execute(const std::string& sql);
 
+  /// A statement that waits for another transaction, which waits for this one.
+  void run_into_deadlock();
+
+  /// Whether a pooler can give the connection to another server.
+  bool is_idle() const noexcept { return !is_in_call_ && !has_transaction(); }
+
   /// Whether a handler runs. Then some databases refuse what it does outside of the transaction.
   bool is_in_handler = false;
 
@@ -114,9 +122,13 @@ class ServerSession {
 
  private:
   friend class Server;
+  void begin_of_client();
+  void commit_of_client();
+  void change_of_client(const std::string& sql);
   View& view() const noexcept { return tables_->view; }
   void refuse_aborted() const;
-  void fail_statement(const ServerError&, std::size_t changes);
+  bool conflicts(bool is_commit) const;
+  void fail_statement(const ServerError&, std::size_t changes, bool is_commit);
   void run_once(const std::string& sql, const Values& parameters, std::vector<Values>* rows);
   void commit_late();
   [[noreturn]] void lose(std::string_view what);
@@ -126,7 +138,9 @@ class ServerSession {
   std::unique_ptr<TableConnection> tables_;
   std::shared_ptr<Transaction> transaction_;
   std::vector<std::shared_ptr<Transaction>> ended_;  ///< A thread may still wait in one of them.
+  const bool is_read_only_;                          ///< The connection leads to a standby.
   bool is_lost_ = false;
+  bool is_in_call_ = false;
   bool commits_late_ = false;  ///< The connection ends during this call's COMMIT.
 };
 
@@ -146,12 +160,21 @@ class Server {
 
   DatabaseFaults faults;
 
+  /// Idle connections outlive restarts and failovers, because a pooler gives them to the new server.
+  bool has_pooler = false;
+
+  /// After a failover, the sequence of the outbox is behind its rows, if the database has sequences.
+  bool has_stale_sequences = false;
+
   /// Ends all sessions. Nobody can connect until the time. What was durable stays.
   void restart(SimTime until);
 
   /// Does the same, and another server takes over then, which lacks the commits of the last time. Returns the keys of
   /// the effects that are lost.
   std::set<std::string> fail_over(SimTime until, SimTime lost);
+
+  /// Until this time, new connections lead to a standby, which refuses all changes.
+  void mislead(SimTime until) noexcept { misleads_until_ = until; }
 
   /// Ends the sessions of a process.
   void end_sessions(const Process&) noexcept;
@@ -177,6 +200,7 @@ class Server {
   std::vector<std::unique_ptr<TableConnection>> unused_tables_;
   std::vector<ServerSession*> sessions_;
   SimTime down_until_{0};
+  SimTime misleads_until_{0};
   int restarts_ = 0;
   std::chrono::milliseconds lock_timeout_{1000};
   std::unique_ptr<ServerSession> own_;

@@ -252,6 +252,9 @@ bool Store::insert(Transaction& transaction, Table& table, Values values, OnDupl
       const StoredRow& stored = table.existing_row(row);
       wait_for_writer(transaction, stored);
       if (!stored.seen_by(&transaction)) continue;
+      // A sequence that is behind its rows has given the number of another row.
+      const bool is_number = has_new_number && definition.indexes[index] == std::vector{*definition.number};
+      if (is_number) throw ServerError(personality_.error.duplicate);
       if (on_duplicate == OnDuplicate::ignore) return false;
       if (on_duplicate == OnDuplicate::fail) throw ServerError(personality_.error.duplicate);
       write(transaction, table, row, std::move(values));
@@ -302,7 +305,9 @@ namespace {
 using Clock = std::chrono::sys_time<std::chrono::milliseconds>;
 
 Clock server_time(const Store& store) {
-  return Clock(std::chrono::floor<std::chrono::milliseconds>(epoch + Threads::instance()->now() + store.clock_error));
+  const SimTime now = Threads::instance()->now();
+  const auto ahead = std::chrono::duration_cast<SimTime>(store.drift * std::chrono::duration<double, std::nano>(now));
+  return Clock(std::chrono::floor<std::chrono::milliseconds>(epoch + now + ahead + store.clock_error));
 }
 
 }  // namespace

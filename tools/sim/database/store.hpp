@@ -103,6 +103,11 @@ class Table {
   std::int64_t next_number() noexcept { return ++last_number_; }
   void use_number(std::int64_t number) noexcept { last_number_ = std::max(last_number_, number); }
 
+  /// As a sequence that was not replicated with the rows.
+  void set_number_back(std::int64_t numbers) noexcept {
+    last_number_ = std::max<std::int64_t>(0, last_number_ - numbers);
+  }
+
   /// Gives the numbers behind the last committed row again.
   void reuse_numbers() noexcept;
 
@@ -217,6 +222,9 @@ class Store {
 
   /// How much the server's clock is ahead of the right time.
   SimTime clock_error{0};
+
+  /// By which share it is too fast. Less than zero: too slow.
+  double drift = 0;
 
   /// Puts a committed row into a table, as a restored backup does.
   void load(Table&, Values);

@@ -1,7 +1,6 @@
 #include "sim/workloads/consuming.hpp"
 
 #include <algorithm>
-#include <array>
 #include <span>
 #include <stop_token>
 #include <utility>
@@ -44,32 +43,15 @@ std::optional<Waiting> Consuming::waiting(bool stuck) {
 bool Consuming::add(const Placed& placed) {
   const Plan& plan = world_.plan;
   Sent& sent = sent_[placed.key];
-  sent.act = draw_act(placed.lane);
+  sent.act = draw_act(plan, Feed::may_be_stuck(placed.lane));
+  sent.can_succeed = can_succeed(sent.act, *plan.personality);
+  sent.commits = commits(sent.act, *plan.personality);
   sent.has_order = plan.broker_kind != BrokerKind::queue && (!plan.orders_by_key || placed.record_key);
   if (sent.has_order && !placed.is_sent_again) {
     sent.sequence = fmt::format("lane{}{}", placed.lane, placed.record_key.value_or(""));
     sent.position = positions_[sent.sequence]++;
   }
   return sent.act == Act::is_stuck;
-}
-
-Consuming::Act Consuming::draw_act(std::size_t lane) const {
-  const Plan& plan = world_.plan;
-  if (Feed::may_be_stuck(lane) && threads().happens(plan.stuck_rate)) return Act::is_stuck;
-  if (!threads().happens(plan.special_rate)) return Act::succeeds;
-  const Act act = std::array{Act::fails_at_first, Act::postpones,  Act::is_slow, Act::refuses, Act::goes_back,
-                             Act::fails,          Act::rolls_back, Act::commits, Act::swallows}[threads().any_of(9)];
-  const bool is_refused = plan.personality->refuses_commit_of_handler;
-  // After a ROLLBACK or COMMIT, a set handler would go on outside of the transaction with the messages that follow.
-  const bool goes_on = plan.handlers != HandlerKind::one && plan.batch > 1 && !is_refused;
-  const bool leaves = act == Act::rolls_back || act == Act::commits;
-  // Without a limit for attempts, a message that always fails would never end. With a breaker, it ends only if others
-  // are consumed. With an operator it is repaired when the faults end. A torn one is a dead letter at once.
-  const bool parks = plan.max_attempts > 0 && (plan.breaker == 0 || plan.holds_parked);
-  const bool ends = parks || act < Act::fails || (act == Act::commits && !is_refused && !goes_on);
-  if (!ends) return Act::fails_at_first;
-  if (act == Act::refuses && plan.handlers != HandlerKind::one) return Act::succeeds;  // a set handler must not refuse
-  return leaves && goes_on ? Act::fails : act;
 }
 
 void Consuming::serve(std::size_t service, const std::stop_token& stop) {
@@ -106,9 +88,9 @@ void Consuming::consume(const std::stop_token& stop) {
     if (source->held() > most) world_.story.wrong("", "{} messages are held, and {} may be", source->held(), most);
   };
   const auto message_of = [](const Incoming& in) { return Message{.business_key = std::string(in.body)}; };
-  const Handler one = [this](::sqlite3* connection, Delivery& delivery) { handle(connection, delivery); };
+  const Handler one = [this](::sqlite3* connection, Delivery& delivery) { handle(connection, delivery, {}); };
   const BatchHandler set = [this](::sqlite3* connection, std::span<Delivery> deliveries) {
-    for (Delivery& each : deliveries) handle(connection, each);
+    for (Delivery& each : deliveries) handle(connection, each, deliveries);
   };
   switch (plan.handlers) {
     case HandlerKind::one:
@@ -133,22 +115,26 @@ void Consuming::note_refusal(const RunEvent& event) {
 
 /// What the handler does this time.
 Consuming::Act Consuming::act_now(const std::string& key, Sent& sent) const {
-  if (sent.act < Act::fails) return sent.act;
+  if (sent.can_succeed) return sent.act;
   const bool is_repaired_at_end = world_.is_quiet && world_.plan.holds_parked && world_.plan.breaker > 0;
   if (is_repaired_at_end || operator_.decision(key).is_repaired) sent.is_repaired = true;
   return sent.is_repaired ? Act::succeeds : sent.act;
 }
 
-void Consuming::handle(::sqlite3* connection, Delivery& delivery) {
+/// `set` has all messages of the call, if the handler is one for a set.
+void Consuming::handle(::sqlite3* connection, Delivery& delivery, std::span<const Delivery> set) {
   const std::string key = delivery.message().business_key;
   Sent& sent = sent_.at(key);
   ++sent.runs;
   const std::string& name = threads().current_process().name();
   world_.story.tell(key, "{} runs {} for the {}. time", name, key, sent.runs);
-  if (operator_.decision(key).is_discard_done && !world_.had_failover())
-    world_.story.wrong(key, "runs although it is discarded");
-  eraser_.check_begin(key);
-  check_held(key, sent);
+  if (ServerSession::of(connection).is_in_guarded_transaction()) {
+    check_begin(key, sent);
+  } else if (sent.is_claim_committed) {
+    // An earlier handler of the batch has committed the claim and begun another transaction. When the handlers have
+    // returned, txinbox finds that it is another one, and rolls it back.
+    sent.is_hurt = true;
+  }
   const Act act = act_now(key, sent);
   const auto run = [&](const std::string& sql) { ServerSession::of(connection).execute(sql); };
   const std::string effect = World::insert_effect(key);
@@ -157,11 +143,21 @@ void Consuming::handle(::sqlite3* connection, Delivery& delivery) {
     run(effect);
     run("ROLLBACK TO of_handler");
   }
+  if (act == Act::swallows_deadlock) {
+    try {
+      ServerSession::of(connection).run_into_deadlock();
+    } catch (const DatabaseError& error) {
+      if (error.code() != world_.plan.personality->error.deadlock) throw;
+    }  // this is what it does wrong
+  }
   run(effect);
   world_.story.tell(key, "{} has written the effect of {}", name, key);
   const Transaction* const transaction = ServerSession::of(connection).transaction();
   if (transaction != nullptr) ran_in_[transaction->name].push_back(key);
   if (publishing_ != nullptr) publishing_->add(connection, key, sent.sequence, sent.position);
+  // Another handler of the set has ended the transaction. What is committed now would be without a claim.
+  if (act >= Act::commits && !ServerSession::of(connection).is_in_guarded_transaction()) return;
+  if (sent.commits && act == sent.act) hurt_batch_of(connection, set);
   switch (act) {
     case Act::is_slow:
       return threads().sleep_for(2s);
@@ -186,17 +182,26 @@ void Consuming::handle(::sqlite3* connection, Delivery& delivery) {
       return;
     case Act::rolls_back:
       return run("ROLLBACK");
+    case Act::writes_after_rollback:
+      run("ROLLBACK");
+      return run(effect);
     case Act::commits:
-      if (!world_.plan.personality->refuses_commit_of_handler) hurt_batch_of(connection);
       return run("COMMIT");
+    case Act::writes_after_commit:
+      run("COMMIT");
+      return run(effect);
+    case Act::begins:
+      return run("BEGIN");
     case Act::succeeds:
     case Act::goes_back:
+    case Act::swallows_deadlock:
       return;
   }
 }
 
-/// A handler is about to commit the claims of its batch.
-void Consuming::hurt_batch_of(::sqlite3* connection) {
+/// A handler is about to commit the claims of its batch. Nobody can tell whether the effects of its set are committed.
+void Consuming::hurt_batch_of(::sqlite3* connection, std::span<const Delivery> set) {
+  for (const Delivery& each : set) sent_.at(each.message().business_key).is_hurt = true;
   ServerSession& session = ServerSession::of(connection);
   if (session.transaction() != nullptr) {
     for (const std::string& each : ran_in_[session.transaction()->name]) sent_.at(each).is_hurt = true;
@@ -229,7 +234,7 @@ bool Consuming::has_abandoned_claim(const std::string& key) const {
 bool Consuming::may_be_dead_letter(const std::string& key, const Sent& sent) const {
   // Each refusal, and one failure of its own, may have counted twice.
   const bool may_have_failed = sent.refusals > 0 && 2 * (sent.refusals + 1) >= world_.plan.max_attempts;
-  return sent.act >= Act::fails || sent.is_hurt || may_have_failed ||
+  return !sent.can_succeed || sent.is_hurt || may_have_failed ||
          (sent.is_claim_committed && (world_.had_failover() || has_abandoned_claim(key)));
 }
 
@@ -260,8 +265,12 @@ void Consuming::end_of(const BrokerMessage& message, const DeadLetter* letter) {
 /// Whether `run` waits for the operator if the message is parked.
 bool Consuming::is_held(const Sent& sent) const noexcept { return world_.plan.holds_parked && sent.has_order; }
 
-/// The handler of the message begins. No earlier message of its sequence is parked.
-void Consuming::check_held(const std::string& key, const Sent& sent) {
+/// The handler of the message begins. The message is not discarded or erased, and no earlier message of its sequence is
+/// parked.
+void Consuming::check_begin(const std::string& key, const Sent& sent) {
+  if (operator_.decision(key).is_discard_done && !world_.had_failover())
+    world_.story.wrong(key, "runs although it is discarded");
+  eraser_.check_begin(key);
   if (sent.sequence.empty() || world_.had_failover()) return;  // a failover can undo that the operator has discarded it
   for (const std::string& each : operator_.parked()) {
     const Sent& parked = sent_.at(each);

@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <set>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,7 @@
 #include "sim/workload.hpp"
 #include "sim/workloads/eraser.hpp"
 #include "sim/workloads/feed.hpp"
+#include "sim/workloads/handler_act.hpp"
 #include "sim/workloads/operator.hpp"
 #include "sim/workloads/publishing.hpp"
 
@@ -34,22 +36,12 @@ class Consuming final : public Workload {
   std::uint64_t deliveries() const noexcept override { return feed_.broker().deliveries(); }
 
  private:
-  /// The behaviour of the handler of a message.
-  enum class Act {
-    succeeds,
-    fails_at_first,
-    postpones,
-    is_slow,
-    refuses,     ///< It refuses the message, so its effect is rolled back.
-    goes_back,   ///< It rolls back to a savepoint of its own, and goes on.
-    is_stuck,    ///< It asks for a later time until the world is healed.
-    fails,       ///< Always.
-    swallows,    ///< It goes on after a statement that fails.
-    rolls_back,  ///< It rolls the transaction back, and returns.
-    commits,     ///< It commits the transaction.
-  };
+  using Act = HandlerAct;
+
   struct Sent {
-    Act act;
+    Act act = Act::succeeds;
+    bool can_succeed = true;    ///< Its handler returns at last, and has its effect then.
+    bool commits = false;       ///< Its handler commits the claims of its batch.
     std::string sequence = {};  ///< The messages whose order must be kept. Empty: the message has no order.
     std::size_t position = 0;   ///< In the sequence.
     bool has_order = false;
@@ -73,22 +65,21 @@ class Consuming final : public Workload {
 
     /// How many effects it has when it is acknowledged.
     std::size_t right_effects() const noexcept { return act == Act::refuses ? 0 : 1; }
-    bool may_be_acknowledged() const noexcept { return act < Act::fails || act == Act::swallows || is_repaired; }
-    bool may_be_torn() const noexcept { return act == Act::commits || is_hurt; }
+    bool may_be_acknowledged() const noexcept { return can_succeed || act == Act::swallows || is_repaired; }
+    bool may_be_torn() const noexcept { return commits || is_hurt; }
   };
 
   void consume(const std::stop_token&);
   bool add(const Placed&);
-  Act draw_act(std::size_t lane) const;
   void note_refusal(const RunEvent&);
-  void handle(::sqlite3*, Delivery&);
+  void handle(::sqlite3*, Delivery&, std::span<const Delivery> set);
   Act act_now(const std::string& key, Sent&) const;
   void end_of(const BrokerMessage&, const DeadLetter*);
-  void hurt_batch_of(::sqlite3*);
+  void hurt_batch_of(::sqlite3*, std::span<const Delivery> set);
   bool has_abandoned_claim(const std::string& key) const;
   bool may_be_dead_letter(const std::string& key, const Sent&) const;
   bool is_held(const Sent&) const noexcept;
-  void check_held(const std::string& key, const Sent&);
+  void check_begin(const std::string& key, const Sent&);
   bool has_right_effects(const std::string& key, const Sent&, std::size_t effects) const;
   bool may_be_left(const Sent&, std::size_t effects) const;
   void check_order();

@@ -19,8 +19,16 @@ void Feed::step(const std::function<bool(const Placed&)>& add) {
   broker_->expel_silent();
   if (world_.is_quiet) {
     broker_->faults = {};
-  } else if (happens_in_step(world_.plan.move_every)) {
-    broker_->disturb();
+    return;
+  }
+  if (happens_in_step(world_.plan.move_every)) broker_->disturb();
+  if (happens_in_step(world_.plan.forget_every)) {
+    world_.story.tell("", "the broker of {} forgets acknowledgements", prefix_);
+    broker_->forget();
+  }
+  if (happens_in_step(world_.plan.recreate_every)) {
+    world_.story.tell("", "the topic of {} is made anew", prefix_);
+    broker_->recreate();
   }
 }
 
