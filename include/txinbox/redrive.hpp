@@ -16,6 +16,7 @@
 #include <vector>
 
 #include <txinbox/connection_ref.hpp>
+#include <txinbox/failed_messages.hpp>
 #include <txinbox/message_of.hpp>
 #include <txinbox/operator_action.hpp>
 #include <txinbox/outbox_relay.hpp>
@@ -156,25 +157,6 @@ struct RedriveSummary {
 /// - a database error that does not pass, as it was.
 RedriveSummary redrive(Source& source, const Republisher& publish, Pool& pool, const RedriveOptions& options = {});
 
-/// Which parked messages are published again from their stored payloads. An empty member selects all of them.
-struct StoredRedriveOptions {
-  std::string consumer = {};                      ///< Only messages of this consumer.
-  std::string business_key = {};                  ///< Only messages with exactly this key.
-  std::string error_class = {};                   ///< Only messages whose last failure has this class.
-  std::optional<DatabaseTime> failed_until = {};  ///< Only messages that have not failed again since this time.
-  std::size_t max = 0;                            ///< At most this many. 0: no limit.
-  bool dry_run = false;                           ///< Only counts them.
-  std::optional<OperatorAction> by = {};  ///< Who does it, and why: a row of `txinbox_audit` for each message, with the
-                                          ///< action "redrive_stored". None: no row is written.
-  std::stop_token stop = {};              ///< Ends the call after the present message.
-};
-
-/// The counts of a call of `redrive_stored`.
-struct StoredRedriveSummary {
-  std::size_t added = 0;            ///< Added to the outbox; with `dry_run`, those that would be.
-  std::size_t without_payload = 0;  ///< Parked messages whose payload is not stored. They are left.
-};
-
 /// Publishes parked messages again from the payloads that the database keeps (`Message::payload`), without a
 /// dead-letter queue.
 ///
@@ -185,14 +167,18 @@ struct StoredRedriveSummary {
 ///
 /// @param connection any connection to the database.
 /// @param topic see `OutgoingMessage::topic`.
-/// @param options which messages.
+/// @param filter which messages. Of them, only those are published that are parked, and whose payload is stored.
+/// @param by who does it, and why: a row of `txinbox_audit` for each message, with the action "redrive_stored". None:
+/// no
+///           row is written.
 ///
 /// @transaction one of its own for each message; none may be open.
 /// @blocking    it waits for a delivery that holds a key.
 /// @errors      `Error` invalid_message for the topic, and those of `retry_failed`; a database error as it was. What
 ///              was added before stays.
-StoredRedriveSummary redrive_stored(ConnectionRef connection, const std::string& topic,
-                                    const StoredRedriveOptions& options = {});
+/// @return how many messages it added to the outbox.
+std::size_t redrive_stored(ConnectionRef connection, const std::string& topic, FailedFilter filter = {},
+                           const std::optional<OperatorAction>& by = {});
 
 TXINBOX_API_END
 }  // namespace txinbox

@@ -25,11 +25,6 @@ using FailedChange = std::function<bool(backend::Session&, const FailedMessage&)
 std::size_t change_failed(const ConnectionRef&, FailedFilter, const std::optional<OperatorAction>& by,
                           std::string_view action, const FailedChange&);
 
-/// Counts the messages with a counted failure that the filter selects, without its limit.
-///
-/// Errors: as `list_failed`.
-std::size_t count_failed(const ConnectionRef&, const FailedFilter&);
-
 /// Lets the next delivery of a parked or failing message run, in the open transaction. Returns false if the message is
 /// in another state.
 bool let_run(backend::Session&, const FailedMessage&);

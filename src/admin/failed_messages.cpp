@@ -243,17 +243,6 @@ std::size_t change_failed(const ConnectionRef& connection, FailedFilter filter, 
   return changed;
 }
 
-std::size_t count_failed(const ConnectionRef& connection, const FailedFilter& filter) {
-  const InboxSession session(ConnectionAccess::of(connection));
-  std::size_t count = 0;
-  for (const std::string& section : sections_of(filter, session->dialect())) {
-    const auto rows =
-        session->read(fmt::format("SELECT count(*) FROM {}", counted_rows(filter, section, session->dialect())), 1);
-    count += static_cast<std::size_t>(backend::number_in(rows.at(0).at(0).value_or("")));
-  }
-  return count;
-}
-
 /// The handler of a parked message does not run, so a marker is the rest of an earlier attempt and must not be counted
 /// later. An attempt of a failing message may be running. Its marker stays, so that a crash of it is noticed. A lease
 /// that has ended needs no change: the next delivery takes it over.

@@ -166,18 +166,13 @@ std::size_t held_by_source(const RedriveCommandOptions& options) {
 }
 
 int run_stored(const RedriveCommandOptions& options) {
-  const RedriveOptions& redrive = options.redrive;
+  RedriveOptions redrive = options.redrive;
+  redrive.by = options.by.action();
   if (redrive.to.empty()) throw UsageError("redrive --stored: name the topic or queue with --to");
   if (!options.from.empty() || !options.key.empty() || !redrive.reason.empty() || options.rate != 0 || options.again) {
     throw UsageError("redrive --stored: --from, --key, --reason, --rate and --again are for dead letters of a broker");
   }
-  return run_redrive_stored(options.database, redrive.to,
-                            {.consumer = redrive.consumer,
-                             .error_class = redrive.error_class,
-                             .max = redrive.max,
-                             .dry_run = redrive.dry_run,
-                             .by = options.by.action()},
-                            options.json);
+  return run_redrive_stored(options.database, redrive, options.json);
 }
 
 int run_redrive(RedriveCommandOptions options) {

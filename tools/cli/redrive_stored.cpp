@@ -1,6 +1,11 @@
 #include "cli/redrive_stored.hpp"
 
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
 #include <fmt/format.h>
+#include <txinbox/failed_messages.hpp>
 
 #include "cli/known_consumer.hpp"
 #include "console/exit_status.hpp"
@@ -12,29 +17,57 @@
 
 namespace txinbox::cli {
 
-int run_redrive_stored(const DatabaseOption& database, const std::string& topic, StoredRedriveOptions options,
-                       bool json) {
+namespace {
+
+constexpr std::size_t at_once = 1'000;
+
+/// Adds them in parts, so that a stop ends it soon.
+std::size_t add_all(soci::session& session, const RedriveOptions& options, FailedFilter filter,
+                    const StopSignals& signals) {
+  std::size_t added = 0;
+  for (std::size_t now = 1; now > 0 && !signals.stopped() && (options.max == 0 || added < options.max);) {
+    filter.limit = options.max == 0 ? at_once : std::min(at_once, options.max - added);
+    now = redrive_stored(session, options.to, filter, options.by);
+    added += now;
+  }
+  return added;
+}
+
+std::size_t count(soci::session& session, FailedFilter filter, bool with_payload) {
+  filter.with_payload = with_payload;
+  filter.limit = 1'000'000;  // groups
+  std::int64_t messages = 0;
+  for (const FailedGroup& each : group_failed(session, filter)) messages += each.messages;
+  return static_cast<std::size_t>(messages);
+}
+
+}  // namespace
+
+int run_redrive_stored(const DatabaseOption& database, const RedriveOptions& options, bool json) {
   StopSignals signals;
-  options.stop = signals.token();
   auto pool = open_database(database);
   auto connection = pool.acquire();
-  const StoredRedriveSummary summary = redrive_stored(connection.session(), topic, options);
+  soci::session& session = connection.session();
+  const FailedFilter filter{
+      .consumer = options.consumer, .state = FailedState::parked, .error_class = options.error_class};
+  std::size_t added = 0;
+  if (!options.dry_run) added = add_all(session, options, filter, signals);
+  const std::size_t stored = count(session, filter, true);
+  const std::size_t without_payload = count(session, filter, false) - stored;
+  if (options.dry_run) added = options.max == 0 ? stored : std::min(options.max, stored);
   Output output;
   if (json) {
-    output.line(
-        Json{{"dry_run", options.dry_run}, {"added", summary.added}, {"without_payload", summary.without_payload}}
-            .text());
+    output.line(Json{{"dry_run", options.dry_run}, {"added", added}, {"without_payload", without_payload}}.text());
   } else {
-    output.line(fmt::format("{} {} to the outbox{}", options.dry_run ? "would add" : "added", grouped(summary.added),
+    output.line(fmt::format("{} {} to the outbox{}", options.dry_run ? "would add" : "added", grouped(added),
                             options.dry_run ? "" : "; a relay publishes what is there"));
   }
-  if (summary.without_payload > 0) {
-    message(
-        fmt::format("txinbox: left {}: their payload is not stored (keep_payload)", grouped(summary.without_payload)));
+  if (without_payload > 0) {
+    message(fmt::format("txinbox: left {}: their payload is not stored (keep_payload)", grouped(without_payload)));
   }
-  if (summary.added == 0 && summary.without_payload == 0) say_if_unknown(connection.session(), options.consumer);
+  if (added == 0 && without_payload == 0) say_if_unknown(session, options.consumer);
   if (signals.stopped() || output.failed()) return exit_stopped;
-  return summary.without_payload == 0 ? exit_ok : exit_found;
+  return without_payload == 0 ? exit_ok : exit_found;
 }
 
 }  // namespace txinbox::cli

@@ -8,8 +8,8 @@
 
 namespace txinbox::cli {
 
-/// `redrive --stored`: adds the stored payloads of parked messages to the outbox. Returns the exit status.
-int run_redrive_stored(const DatabaseOption& database, const std::string& topic, StoredRedriveOptions options,
-                       bool json);
+/// `redrive --stored`: adds the stored payloads of parked messages to the outbox. It takes these options and their
+/// `max`, `dry_run` and `by`. Returns the exit status.
+int run_redrive_stored(const DatabaseOption& database, const RedriveOptions& options, bool json);
 
 }  // namespace txinbox::cli

@@ -66,8 +66,7 @@ class Operator {
 
   void redrive_payloads() {
     const Connection connection = pool_.acquire();
-    (void)redrive_stored(connection.session(), outbox_topic,
-                         {.consumer = consumer_name, .max = 20, .stop = link_.stop()});
+    (void)redrive_stored(connection.session(), outbox_topic, {.consumer = consumer_name, .limit = 20});
   }
 
   const WorkerOptions& options_;

@@ -1,5 +1,6 @@
 // Publishing parked messages again from their stored payloads.
 
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -32,8 +33,8 @@ struct Parked {
     return TxConsumer(pool, "svc").consume({.business_key = key}, [](soci::session&, Delivery&) {}).outcome;
   }
 
-  StoredRedriveSummary redrive(const StoredRedriveOptions& options = {}) {
-    return redrive_stored(pool.acquire(), "orders", options);
+  std::size_t redrive(const FailedFilter& filter = {}, const std::optional<OperatorAction>& by = {}) {
+    return redrive_stored(pool.acquire(), "orders", filter, by);
   }
 
   std::vector<OutboxMessageInfo> outbox() { return list_outbox(pool.acquire(), {.payloads = true}); }
@@ -45,13 +46,11 @@ TEST_CASE("the stored payloads of parked messages are added to the outbox, and t
   parked.park("a", bytes);
   parked.park("b", "");
   parked.park("c", "c");
-  CHECK(parked.redrive({.dry_run = true}).added == 2);
+  CHECK(parked.redrive({.state = FailedState::failing}) == 0);
   CHECK(parked.outbox().empty());
   CHECK(parked.deliver("a") == Outcome::parked);
 
-  const auto summary = parked.redrive({.by = OperatorAction{"ann", "repaired"}});
-  CHECK(summary.added == 2);
-  CHECK(summary.without_payload == 1);
+  CHECK(parked.redrive({}, OperatorAction{"ann", "repaired"}) == 2);
   const auto messages = parked.outbox();
   REQUIRE(messages.size() == 2);
   for (const OutboxMessageInfo& each : messages) {
@@ -61,7 +60,7 @@ TEST_CASE("the stored payloads of parked messages are added to the outbox, and t
   }
   CHECK(messages[0].id != messages[1].id);
   CHECK(list_audit(parked.pool.acquire(), {.action = "redrive_stored"}).size() == 2);
-  CHECK(parked.redrive().added == 0);
+  CHECK(parked.redrive() == 0);
   CHECK(parked.outbox().size() == 2);
   CHECK(parked.deliver("a") == Outcome::consumed);
   CHECK(parked.deliver("b") == Outcome::parked);
@@ -75,11 +74,11 @@ TEST_CASE("the options select which stored payloads are published") {
   Parked parked;
   for (const char* key : {"a", "b", "c"}) parked.park(key, "p");
   parked.park("a", "p", "other");
-  CHECK(parked.redrive({.consumer = "svc", .business_key = "b"}).added == 1);
-  CHECK(parked.redrive({.error_class = "another"}).added == 0);
-  CHECK(parked.redrive({.consumer = "svc", .max = 1}).added == 1);
-  CHECK(parked.redrive({.consumer = "other", .error_class = "std::runtime_error"}).added == 1);
-  CHECK(parked.redrive().added == 1);
+  CHECK(parked.redrive({.consumer = "svc", .business_key = "b"}) == 1);
+  CHECK(parked.redrive({.error_class = "another"}) == 0);
+  CHECK(parked.redrive({.consumer = "svc", .limit = 1}) == 1);
+  CHECK(parked.redrive({.consumer = "other", .state = FailedState::parked, .error_class = "std::runtime_error"}) == 1);
+  CHECK(parked.redrive() == 1);
   CHECK(parked.outbox().size() == 4);
 }
 
@@ -88,9 +87,6 @@ TEST_CASE("what cannot be added to the outbox stays parked") {
   parked.park("a", "p");
   CHECK(thrown_by([&] { (void)redrive_stored(parked.pool.acquire(), ""); }) == "invalid_message");
   CHECK(thrown_by([&] { (void)redrive_stored(parked.pool.acquire(), std::string(256, 't')); }) == "invalid_message");
-  std::stop_source stopped;
-  stopped.request_stop();
-  CHECK(parked.redrive({.stop = stopped.get_token()}).added == 0);
   parked.db.run("drop table txinbox_outbox_message");
   CHECK_THROWS((void)parked.redrive());
   CHECK(parked.deliver("a") == Outcome::parked);

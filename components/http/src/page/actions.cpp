@@ -158,15 +158,10 @@ ActionResult redrive(Connection& connection, const Body& body, const OperatorAct
   if (filter.state && filter.state != FailedState::parked) throw wrong("only parked messages are published again");
   filter.state = FailedState::parked;
   if (auto refused = refuses_count(connection, body, filter)) return std::move(*refused);
-  const StoredRedriveSummary redriven = redrive_stored(connection, body.required("to"),
-                                                       {.consumer = filter.consumer,
-                                                        .business_key = filter.business_key,
-                                                        .error_class = filter.error_class,
-                                                        .failed_until = filter.failed_until,
-                                                        .max = filter.limit,
-                                                        .by = by});
-  json answer = done(connection, body, filter, redriven.added);
-  answer["without_payload"] = redriven.without_payload;
+  json answer = done(connection, body, filter, redrive_stored(connection, body.required("to"), filter, by));
+  FailedFilter with_payload = filter;
+  with_payload.with_payload = true;
+  answer["without_payload"] = count(connection, filter) - count(connection, with_payload);
   return {.text = answer.dump()};
 }
 
