@@ -95,8 +95,8 @@ double BrokerWays::by_hand(const std::string& slot, const std::function<std::str
 double BrokerWays::loop(const std::string& slot, Source& source, std::size_t threads, const Handler& handler,
                         int updates) {
   Effects effects(checking_);
-  TxConsumer consumer(pool_, "bench");
   std::stop_source stop;
+  TxConsumer consumer(pool_, "bench", {.stop = stop.get_token()});
   Meter meter = this->meter();
   const MessageOf message_of = [&](const Incoming& in) {
     if (!meter.count()) stop.request_stop();
@@ -107,7 +107,6 @@ double BrokerWays::loop(const std::string& slot, Source& source, std::size_t thr
                                      .workers = threads,
                                      .order = threads > 1 ? Ordering::key : Ordering::lane,
                                      .idle_exit = longest_wait,
-                                     .stop = stop.get_token(),
                                      .dead_letter = [](const DeadLetter&) {}});
   const double rate = meter.per_second(static_cast<long long>(summary.consumed));
   acknowledged_ += static_cast<long long>(summary.settled);

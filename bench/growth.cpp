@@ -144,8 +144,8 @@ class Growth {
     constexpr std::size_t tries = 5;
     const Connection checking = pool_.acquire();
     Effects effects(checking);
-    TxConsumer consumer(pool_, "growth");
     std::stop_source stop;
+    TxConsumer consumer(pool_, "growth", {.stop = stop.get_token()});
     std::atomic<std::size_t> failures = 0;
     std::optional<Clock::time_point> start;
     long long before = 0;
@@ -163,8 +163,7 @@ class Growth {
     const RunSummary summary = run(source, consumer, message_of, handler_with_stuck_lanes(stuck, failures),
                                    {.batch = batch,
                                     .workers = static_cast<std::size_t>(workers),
-                                    .breaker = {.failures = 0},  // so many stuck lanes would trip it
-                                    .stop = stop.get_token()});
+                                    .breaker = {.failures = 0}});  // so many stuck lanes would trip it
     if (summary.settled != summary.consumed || time <= 0) throw std::runtime_error(name + ": not all was consumed");
     effects.expect_updates(name, static_cast<long long>(summary.consumed));
     return time;

@@ -82,14 +82,13 @@ class Loop {
 
   /// The time of a message in `run`.
   double run_batches(const std::string& slot) {
-    TxConsumer consumer(pool_, "loop");
     std::stop_source stop;
+    TxConsumer consumer(pool_, "loop", {.stop = stop.get_token()});
     GeneratedSource source(slot, 1, [&](long long count) {
       if (count >= options_.messages) stop.request_stop();
     });
     const auto start = Clock::now();
-    const RunSummary summary =
-        run(source, consumer, message_of, empty_handler, {.batch = batch, .stop = stop.get_token()});
+    const RunSummary summary = run(source, consumer, message_of, empty_handler, {.batch = batch});
     if (summary.settled != summary.consumed) throw std::runtime_error("run: not all was new and acknowledged");
     return microseconds_since(start) / static_cast<double>(summary.consumed);
   }
@@ -98,8 +97,8 @@ class Loop {
   double run_lanes(int round, std::size_t healthy, std::size_t stuck) {
     const std::string slot = fmt::format("lanes-{}-{}-{}", healthy, stuck, round);
     Effects effects(checking_);
-    TxConsumer consumer(pool_, "loop");
     std::stop_source stop;
+    TxConsumer consumer(pool_, "loop", {.stop = stop.get_token()});
     const auto start = Clock::now();
     long long done = 0;
     double seconds = 0;
@@ -109,8 +108,8 @@ class Loop {
       if (Clock::now() - start >= options_.slot) stop.request_stop();
     });
     std::atomic<std::size_t> failures = 0;
-    const RunSummary summary = run(source, consumer, message_of, handler_with_stuck_lanes(stuck, failures),
-                                   {.batch = batch, .stop = stop.get_token()});
+    const RunSummary summary =
+        run(source, consumer, message_of, handler_with_stuck_lanes(stuck, failures), {.batch = batch});
     if (summary.settled != summary.consumed) throw std::runtime_error(slot + ": not all was new and acknowledged");
     if (summary.retries < stuck) throw std::runtime_error(slot + ": a lane that must be stuck is not");
     effects.expect_updates(slot, static_cast<long long>(summary.consumed));

@@ -194,7 +194,7 @@ int count_wrong(txinbox::Pool& pool, const Guard& guard, bool guarded) {
   reset_tables(pool.acquire());
   // With 8 handlers that replace each other's article, the last one runs 8 times or more.
   txinbox::TxConsumer consumer(pool, "business-guards",
-                               {.retry = {.max_attempts = 100}, .is_transient = is_article_changed});
+                               {.retry = {.max_runs = 100}, .is_transient = is_article_changed});
   // Each run has new keys, so that the program can run again on the same database.
   const std::string key = guard.name + (guarded ? " with " : " without ") + std::to_string(std::random_device()());
   std::barrier ready(threads);

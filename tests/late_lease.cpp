@@ -15,7 +15,7 @@ int main(int argc, char** argv) {
   if (argc != 3 || url == nullptr) return 2;
   try {
     txinbox::Pool pool = txinbox::open_pool(url, {.connections = 1});
-    txinbox::LeaseConsumer consumer(pool, "late-log", {}, {.retry = {.max_attempts = 100}});
+    txinbox::LeaseConsumer consumer(pool, "late-log", {}, {.retry = {.max_runs = 100}});
     const auto result =
         consumer.consume({.business_key = argv[1]}, [&](txinbox::Lease&) { const std::ofstream hold(argv[2]); });
     std::puts(result.outcome == txinbox::Outcome::consumed ? "consumed" : "not consumed");

@@ -22,7 +22,7 @@ TXINBOX_API_BEGIN
 /// Blog, 2015).
 struct RetryPolicy {
   /// How many runs there are at most, including the first; at least 1. With 1 there is no retry.
-  int max_attempts = 6;
+  int max_runs = 6;
 
   /// The bound of the first wait. Zero: no wait.
   std::chrono::milliseconds initial_backoff{20};
@@ -83,11 +83,11 @@ struct ConsumerOptions {
 
   /// Once it is set, waits and retries end. A running transaction is completed. A handler under a lease can see it in
   /// `Lease::stop_token`; when that handler returns, its message is completed. A `consume` that begins later throws
-  /// `stopped`.
+  /// `stopped`. `run` ends, too.
   std::stop_token stop = {};
 
-  /// They get the consumer's events, and see its calls, attempts and handlers begin and end. `on_event` makes a
-  /// listener of a function. The heartbeat's thread of a `LeaseConsumer` never calls them.
+  /// They get the events of the consumer and of `run`, and see its calls, attempts and handlers begin and end.
+  /// `on_event` makes a listener of a function. The heartbeat's thread of a `LeaseConsumer` never calls them.
   Listeners listeners = {};
 
   /// Whether `Outbox::add` in a handler copies the trace context of the handler's delivery (`Message::incoming`) into

@@ -83,7 +83,7 @@ struct PurgeOptions {
 
   /// How one batch is tried again after a transient error (deadlock, lock time-out, lost connection). Each try has half
   /// as many rows. After a batch that succeeds, the count begins again.
-  RetryPolicy retry = {.max_attempts = 10};
+  RetryPolicy retry = {.max_runs = 10};
 
   /// Once it is set, waits and pauses end. The present batch finishes.
   std::stop_token stop = {};

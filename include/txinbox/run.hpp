@@ -8,7 +8,6 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
-#include <stop_token>
 #include <string_view>
 
 #include <txinbox/handler.hpp>
@@ -117,16 +116,8 @@ struct RunOptions {
   /// `RunSummary::end` says which of these it was.
   std::optional<std::chrono::milliseconds> idle_exit = {};
 
-  /// How often the listeners get a `status` event.
+  /// How often the listeners of the consumer get a `status` event (`RunEvent`).
   std::chrono::milliseconds status_interval{10'000};
-
-  /// Ends this call of `run`, and not the retries of the consumer. Most services need only `ConsumerOptions::stop`,
-  /// which ends both. Once one of the two is set, no new batch begins. Batches that run are finished and acknowledged,
-  /// then `run` returns.
-  std::stop_token stop = {};
-
-  /// They get the events of this call of `run`. The consumer's listeners do not get them.
-  Listeners listeners = {};
 
   /// Takes a dead letter instead of the source's dead-letter queue, for example into a table or a file. When it
   /// returns, the message is acknowledged. If it throws, it is called again later.
@@ -135,7 +126,7 @@ struct RunOptions {
 
 /// Why `run` has returned.
 enum class RunEnd {
-  stopped,      ///< The stop token of the consumer was set, or the one of `RunOptions`.
+  stopped,      ///< The stop token of the consumer was set.
   idle,         ///< For the time of `idle_exit` no message came, and the source knew of none.
   unreachable,  ///< For the time of `idle_exit` there was no connection to the broker. Messages may wait there.
   not_at_end,   ///< For the time of `idle_exit` no message came although some wait at the broker: it has not given the
@@ -159,8 +150,8 @@ struct RunSummary {
   RunEnd end = RunEnd::stopped;        ///< Why `run` has returned.
 };
 
-/// Consumes the messages of `source` until `ConsumerOptions::stop` or `RunOptions::stop` is set, or the source is idle
-/// for `idle_exit`.
+/// Consumes the messages of `source` until `ConsumerOptions::stop` is set, or the source is idle for `idle_exit`. After
+/// the stop, no new batch begins. Batches that run are finished and acknowledged, then `run` returns.
 ///
 /// For each message it makes a `Message`, consumes it, and acknowledges it at the broker if `action_for` says so. A
 /// message is acknowledged only after the transaction of its handler has committed, or after the broker has confirmed
@@ -175,7 +166,7 @@ struct RunSummary {
 ///   full disk, this is the same.
 ///
 /// It takes the same handlers as `TxConsumer::consume_batch`. A handler gets the broker's delivery with
-/// `Delivery::incoming`.
+/// `Delivery::incoming`. The listeners of the consumer also get the events of `run` (`RunEvent`).
 ///
 /// @errors  what somebody must fix:
 /// - `Error` with a code for which `action_for` says `stop`: a missing schema, a wrong password.

@@ -118,7 +118,7 @@ class TxConsumer {
   ///
   /// @transaction its own, one or more. On the caller's own session, no transaction may be open.
   /// @blocking    as `consume`, with the time of all handlers. `retry.max_elapsed` counts for the whole batch,
-  ///              `retry.max_attempts` for each part. Another consumer that wants one of the keys waits until the batch
+  ///              `retry.max_runs` for each part. Another consumer that wants one of the keys waits until the batch
   ///              commits, at most its own `lock_timeout`.
   /// @limits      any number of messages, also none; 50 to 500 are sensible.
   /// @errors      it throws only if nothing was sent:

@@ -13,8 +13,8 @@ namespace detail {
 
 void check(const RetryPolicy& policy) {
   using std::chrono::milliseconds;
-  if (policy.max_attempts < 1) {
-    throw Error(ErrorCode::invalid_argument, "RetryPolicy::max_attempts must be at least 1 (1 never retries)");
+  if (policy.max_runs < 1) {
+    throw Error(ErrorCode::invalid_argument, "RetryPolicy::max_runs must be at least 1 (1 never retries)");
   }
   if (policy.initial_backoff < milliseconds::zero() || policy.max_backoff < policy.initial_backoff) {
     throw Error(ErrorCode::invalid_argument,

@@ -35,7 +35,7 @@ class RetrySchedule {
 
   /// Whether the policy allows another run after a wait of `backoff`.
   bool may_retry(std::chrono::milliseconds backoff = {}) const noexcept {
-    return attempt_ < policy_.max_attempts && has_time(backoff);
+    return attempt_ < policy_.max_runs && has_time(backoff);
   }
 
   /// Whether the policy's `max_elapsed` leaves time for a wait of `backoff`.

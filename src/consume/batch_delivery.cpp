@@ -242,10 +242,10 @@ void BatchDelivery::prepare_rerun(const Part& part) {
 void BatchDelivery::after_transient_error(const Part& part, const Failure& failure) {
   constexpr int patience = 2;
   const bool contention = is_contention(failure);
-  const int most_attempts = schedule_.policy().max_attempts;
-  const bool divide = contention && part.size() > 1 && schedule_.attempt() >= std::min(patience, most_attempts);
+  const int most_runs = schedule_.policy().max_runs;
+  const bool divide = contention && part.size() > 1 && schedule_.attempt() >= std::min(patience, most_runs);
   const auto backoff = schedule_.next_backoff();
-  const bool again = (divide || schedule_.attempt() < most_attempts) && schedule_.has_time(backoff);
+  const bool again = (divide || schedule_.attempt() < most_runs) && schedule_.has_time(backoff);
   if (again && context_.can_go_on_after(failure)) {
     context_.notify({.type = EventType::retry,
                      .attempt = schedule_.attempt(),

@@ -40,7 +40,6 @@ void check(const RunOptions& options) {
   // A time point of the clock, in nanoseconds, ends after 292 years.
   require(!options.idle_exit || (*options.idle_exit >= 0ms && *options.idle_exit <= std::chrono::days(100'000)),
           "RunOptions::idle_exit must be from zero to 100,000 days");
-  detail::check(options.listeners);
 }
 
 milliseconds until(Scheduler::Time time) {
@@ -77,12 +76,10 @@ RunSummary Loop::run() {
     }
     notify({.type = RunEventType::source, .source_event = &event});
   });
-  const auto stop = [this] {
+  const std::stop_callback on_stop(runner_.options().stop, [this] {
     scheduler_.end();
     source_.wake();
-  };
-  const std::stop_callback on_stop(options_.stop, stop);
-  const std::stop_callback on_stop_of_consumer(runner_.options().stop, stop);
+  });
   work_until_end();
   source_.close();
   source_.on_event({});
@@ -292,7 +289,7 @@ void Loop::notify_status() {
 void Loop::notify(RunEvent event) const noexcept {
   event.source = name_;
   event.consumer = runner_.consumer();
-  detail::notify(options_.listeners, event);
+  detail::notify(runner_.options().listeners, event);
 }
 
 }  // namespace detail

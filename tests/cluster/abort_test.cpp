@@ -172,7 +172,7 @@ TEST_CASE("if a handler ignores the abort, the message is not acknowledged, and 
       CAPTURE(each.name);
       const ClusterDatabase db;
       Here node(db, pooled);
-      TxConsumer consumer = node.consumer({.retry = {.max_attempts = 1}});
+      TxConsumer consumer = node.consumer({.retry = {.max_runs = 1}});
       CHECK(thrown_by([&] {
               (void)consumer.consume({.business_key = "key"}, [&](soci::session& sql, Delivery& d) {
                 add_effect(sql, d);

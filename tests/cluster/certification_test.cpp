@@ -38,7 +38,7 @@ class Contest {
   int aborts() const { return aborts_; }
 
   TxConsumer loser(int max_attempts) {
-    ConsumerOptions options{.retry = {.max_attempts = max_attempts}};
+    ConsumerOptions options{.retry = {.max_runs = max_attempts}};
     return pooled_ ? TxConsumer(losers_, "svc", options) : TxConsumer(*own_, "svc", options);
   }
 

@@ -18,7 +18,7 @@ namespace {
 constexpr int victim = 3;
 constexpr int other = 1;
 
-const ConsumerOptions once = {.retry = {.max_attempts = 1}};
+const ConsumerOptions once = {.retry = {.max_runs = 1}};
 
 /// How a delivery ends: its outcome, or the kind of its error.
 std::string consume_one(TxConsumer& consumer, const std::string& key) {

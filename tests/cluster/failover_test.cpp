@@ -39,7 +39,7 @@ TEST_CASE("a commit whose reply is lost is found on a node that is behind, and i
     const ClusterDatabase db;
     Proxy proxy(db.url(first));
     Pool pool = open_pool(proxy.url(), {.connections = 1});
-    TxConsumer consumer(pool, "svc", {.retry = {.max_attempts = 20}});
+    TxConsumer consumer(pool, "svc", {.retry = {.max_runs = 20}});
     std::optional<Lag> lag(std::in_place, db, second);
     std::future<void> end;
     int runs = 0;
@@ -69,7 +69,7 @@ TEST_CASE("a torn claim is marked on a node that is behind, and is never reporte
     const ClusterDatabase db;
     Proxy proxy(db.url(first));
     Pool pool = open_pool(proxy.url(), {.connections = 1});
-    TxConsumer consumer(pool, "svc", {.retry = {.max_attempts = max_attempts}});
+    TxConsumer consumer(pool, "svc", {.retry = {.max_runs = max_attempts}});
     std::optional<Lag> lag(std::in_place, db, second);
     std::future<void> end;
     try {

@@ -53,7 +53,7 @@ TEST_CASE("a key takes effect once more for each time that its row was removed o
   for (int node = 1; node <= nodes; ++node) {
     workers.emplace_back([&, node] {
       Pool pool = db.pool(node);
-      TxConsumer consumer(pool, "svc", {.retry = {.max_attempts = 50}});
+      TxConsumer consumer(pool, "svc", {.retry = {.max_runs = 50}});
       for (int round = 0; round < rounds; ++round) deliver_all(consumer);
     });
   }

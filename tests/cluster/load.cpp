@@ -61,7 +61,7 @@ class Run {
 
  private:
   ConsumerOptions options_for_consumer() {
-    return {.retry = {.max_attempts = 20, .max_elapsed = std::chrono::seconds(2)},
+    return {.retry = {.max_runs = 20, .max_elapsed = std::chrono::seconds(2)},
             .listeners = {on_event([this](const Event& e) {
               if (e.type != EventType::retry) return;
               ++tally_.retries;

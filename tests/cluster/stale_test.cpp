@@ -27,7 +27,7 @@ TEST_CASE("a node that is behind does not consume a key again, also if it reads 
   const ClusterDatabase db;
   Pool on_ahead = db.pool(ahead);
   Pool on_behind = db.pool(behind);
-  TxConsumer consumer(on_behind, "svc", {.retry = {.max_attempts = 20}});
+  TxConsumer consumer(on_behind, "svc", {.retry = {.max_runs = 20}});
   for (int i = 0; i < 5; ++i) (void)consumer.consume({.business_key = "old"}, add_effect);
   std::optional<Lag> lag(std::in_place, db, behind);
   CHECK(TxConsumer(on_ahead, "svc").consume(key, add_effect).outcome == consumed);
@@ -44,7 +44,7 @@ TEST_CASE("a key that another node has forgotten is redelivered until the node h
   const ClusterDatabase db;
   Pool on_ahead = db.pool(ahead);
   Pool on_behind = db.pool(behind, {.connections = 1, .statement_timeout = std::chrono::seconds(1)});
-  TxConsumer consumer(on_behind, "svc", {.retry = {.max_attempts = 1}});
+  TxConsumer consumer(on_behind, "svc", {.retry = {.max_runs = 1}});
   CHECK(consumer.consume(key, add_effect).outcome == consumed);
   {
     const Lag lag(db, behind);

@@ -57,7 +57,7 @@ class Stream {
 
   void work(const Pair& db) {
     Pool pool = db.primary({.connections = 1});
-    TxConsumer consumer(pool, "svc", {.retry = {.max_attempts = 1}});
+    TxConsumer consumer(pool, "svc", {.retry = {.max_runs = 1}});
     for (;;) {
       const std::string key = key_of(next_++);
       try {

@@ -60,7 +60,7 @@ void check_load(bool pooled) {
   std::atomic<int> retries = 0;
   std::atomic<int> deliveries = 0;
   const ConsumerOptions options = {
-      .retry = {.max_attempts = 20},
+      .retry = {.max_runs = 20},
       .listeners = {on_event([&](const Event& e) { retries += e.type == EventType::retry ? 1 : 0; })}};
   std::vector<std::thread> workers;
   for (int t = 0; t < threads; ++t) {
@@ -116,7 +116,7 @@ void check_statements(std::size_t connections, bool is_kept) {
   db.run("create table booked (service varchar(10), id varchar(255), amount integer)");
   const auto serve = [&](const std::string& service, int amount) {
     Pool pool = open_pool(db.url(), {.connections = connections});
-    TxConsumer consumer(pool, service, {.retry = {.max_attempts = 20}});
+    TxConsumer consumer(pool, service, {.retry = {.max_runs = 20}});
     const std::string book = "insert into booked values ('" + service + "', :id, " + std::to_string(amount) + ")";
     const std::string credit = "update booked set amount = amount + " + std::to_string(amount) + " where id = :id";
     for (int i = 0; i < keys; ++i) {

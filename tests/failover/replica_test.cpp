@@ -173,7 +173,7 @@ TEST_CASE("a consumer on a replica acknowledges nothing, and consumes when the r
     }
   };
   for (Pool& pool : pools) {
-    TxConsumer consumer(pool, "svc", {.retry = {.max_attempts = 2}});
+    TxConsumer consumer(pool, "svc", {.retry = {.max_runs = 2}});
     LeaseConsumer leases(pool, "calls");
     for (int delivery = 0; delivery < 3; ++delivery) {
       refused([&] { (void)consumer.consume({.business_key = "known"}, add_effect); });

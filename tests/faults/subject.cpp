@@ -48,7 +48,7 @@ void shorten_waits(soci::session& sql, Waits waits) {
 
 /// Allows two runs of a delivery. So a fault is tested with a repeated run, and with a redelivery.
 ConsumerOptions consumer_options(const Subject& subject) {
-  ConsumerOptions options{.retry = {.max_attempts = 2, .initial_backoff = std::chrono::milliseconds(0)}};
+  ConsumerOptions options{.retry = {.max_runs = 2, .initial_backoff = std::chrono::milliseconds(0)}};
   if (subject.no_wait) options.claim_wait = std::chrono::milliseconds(0);
   return options;
 }

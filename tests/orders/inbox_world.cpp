@@ -44,13 +44,13 @@ void InboxWorld::start_process(Process& process) {
   if (mode_ == InboxMode::lease) {
     process.lease_consumer = std::make_unique<LeaseConsumer>(
         *process.pool, "svc", LeaseTerms{},
-        ConsumerOptions{.retry = {.max_attempts = 3, .initial_backoff = 0ms, .max_backoff = 0ms}, .max_attempts = 1});
+        ConsumerOptions{.retry = {.max_runs = 3, .initial_backoff = 0ms, .max_backoff = 0ms}, .max_attempts = 1});
     return;
   }
   const auto pause = mode_ == InboxMode::valid_for ? 2ms : 0ms;
   // Without a second attempt, the consumer must look for what a lost connection has left before the delivery ends.
   const int attempts = database_.rule() == CommitRule::watches ? 1 : 3;
-  ConsumerOptions options{.retry = {.max_attempts = attempts, .initial_backoff = pause, .max_backoff = pause},
+  ConsumerOptions options{.retry = {.max_runs = attempts, .initial_backoff = pause, .max_backoff = pause},
                           .listeners = {on_event([this](const Event& event) {
                             if (event.type == EventType::torn) ++sent_of(event.business_key).torn;
                           })},

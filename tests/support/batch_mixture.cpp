@@ -75,7 +75,7 @@ Mixture::Mixture(std::uint64_t seed_) : seed(seed_) {
   on_failure = dice.one_of({OnFailure::stop, OnFailure::skip, OnFailure::skip, OnFailure::stop_at_parked});
   rounds = dice.one_of({1, 2, 3});
   size = 2 + dice.below(4);
-  options.retry = {.max_attempts = dice.one_of({1, 2, 3}), .initial_backoff = std::chrono::milliseconds(0)};
+  options.retry = {.max_runs = dice.one_of({1, 2, 3}), .initial_backoff = std::chrono::milliseconds(0)};
   options.max_attempts = dice.one_of({0, 1, 1, 2, 3});
   options.is_transient = is_declared;
   options.max_result = max_result;

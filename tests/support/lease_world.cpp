@@ -70,7 +70,7 @@ LeaseWorld::LeaseWorld(HandlerKind handler)
 
 void LeaseWorld::start() {
   stop_ = {};
-  ConsumerOptions options{.retry = {.max_attempts = tries, .initial_backoff = 0ms, .max_backoff = 0ms},
+  ConsumerOptions options{.retry = {.max_runs = tries, .initial_backoff = 0ms, .max_backoff = 0ms},
                           .stop = stop_.get_token(),
                           .listeners = {std::make_shared<Observer>(*this)},
                           .max_attempts = max_attempts};

@@ -30,14 +30,14 @@ TEST_CASE_TEMPLATE_DEFINE("the rule of sources: a stop ends run although the bro
     const auto source = subject.open();
     const EffectDatabase db;
     Pool pool = db.pool(2);
-    TxConsumer consumer(pool, "svc");
+    std::stop_source stop;
+    TxConsumer consumer(pool, "svc", {.stop = stop.get_token()});
     std::atomic<bool> is_silent = false;
     const auto fall_silent_once = [&] {
       if (!is_silent) fall_silent(subject, when);
       is_silent = true;
     };
     if (when == Silence::at_start) fall_silent_once();
-    std::stop_source stop;
     std::optional<RuleClock::time_point> stopped;
     const std::jthread stopper([&](const std::stop_token& end) {
       while (!is_silent && !end.stop_requested()) std::this_thread::sleep_for(10ms);
@@ -56,7 +56,7 @@ TEST_CASE_TEMPLATE_DEFINE("the rule of sources: a stop ends run although the bro
           add_effect(sql, delivery);
           fall_silent_once();
         },
-        {.batch = 1, .max_in_flight = 10, .stop = stop.get_token()});
+        {.batch = 1, .max_in_flight = 10});
     REQUIRE(stopped);
     const auto took = std::chrono::duration_cast<std::chrono::milliseconds>(RuleClock::now() - *stopped);
     CHECK_MESSAGE(took < Subject::longest_stop, "run took " << took.count() << " ms");

@@ -37,7 +37,7 @@ TEST_CASE("the longest backoffs do not overflow") {
 }
 
 TEST_CASE("runs are counted, and end with the policy's last") {
-  RetrySchedule schedule({.max_attempts = 2, .max_elapsed = std::chrono::hours(1)});
+  RetrySchedule schedule({.max_runs = 2, .max_elapsed = std::chrono::hours(1)});
   CHECK(schedule.attempt() == 1);
   CHECK(schedule.may_retry());
   CHECK(schedule.wait(milliseconds(0), {}));

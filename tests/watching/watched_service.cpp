@@ -91,7 +91,7 @@ class WatchedService {
 
   void consume_orders(const std::stop_token& stop) {
     WatchedSource source(broker_, published_);
-    TxConsumer consumer(pool_, "order-service", {.listeners = listeners(), .max_attempts = 2});
+    TxConsumer consumer(pool_, "order-service", {.stop = stop, .listeners = listeners(), .max_attempts = 2});
     const auto message_of = [](const Incoming& in) {
       const std::string body(in.body);
       return Message{.business_key = body.substr(0, body.find('/')), .content = body};
@@ -101,8 +101,7 @@ class WatchedService {
       if (key.ends_with("50")) throw std::runtime_error("this order cannot be booked");
       Outbox::add(sql, OutgoingMessage{.topic = "stock", .key = key, .payload = "{}"});
     };
-    (void)run(source, consumer, message_of, handler,
-              {.backoff = 100ms, .status_interval = 500ms, .stop = stop, .listeners = listeners()});
+    (void)run(source, consumer, message_of, handler, {.backoff = 100ms, .status_interval = 500ms});
   }
 
   /// One message in ten meets a busy service once.

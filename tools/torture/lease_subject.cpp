@@ -71,13 +71,11 @@ class LeaseSubject : public Subject {
   }
 
   static ConsumerOptions consumer_options(SubjectOptions options) {
-    return {.retry = {.max_attempts = options.max_attempts,
-                      .initial_backoff = 5ms,
-                      .max_backoff = 500ms,
-                      .max_elapsed = 10s},
-            .claim_wait = options.waits ? 200ms : 0ms,
-            .stop = std::move(options.stop),
-            .listeners = {on_event([](const Event& event) { observe(event); })}};
+    return {
+        .retry = {.max_runs = options.max_attempts, .initial_backoff = 5ms, .max_backoff = 500ms, .max_elapsed = 10s},
+        .claim_wait = options.waits ? 200ms : 0ms,
+        .stop = std::move(options.stop),
+        .listeners = {on_event([](const Event& event) { observe(event); })}};
   }
 
   static void observe(const Event& event) {

@@ -61,14 +61,12 @@ class TxSubject : public Subject {
 
  private:
   static ConsumerOptions consumer_options(SubjectOptions options) {
-    return {.retry = {.max_attempts = options.max_attempts,
-                      .initial_backoff = 5ms,
-                      .max_backoff = 500ms,
-                      .max_elapsed = 10s},
-            .stop = std::move(options.stop),
-            .listeners = {on_event([](const Event& event) { observe(event); })},
-            .recent_keys = {.capacity = options.remembers ? 1'000U : 0U, .max_age = 10s},
-            .max_attempts = options.parks_after};
+    return {
+        .retry = {.max_runs = options.max_attempts, .initial_backoff = 5ms, .max_backoff = 500ms, .max_elapsed = 10s},
+        .stop = std::move(options.stop),
+        .listeners = {on_event([](const Event& event) { observe(event); })},
+        .recent_keys = {.capacity = options.remembers ? 1'000U : 0U, .max_age = 10s},
+        .max_attempts = options.parks_after};
   }
 
   static void observe(const Event& event) {

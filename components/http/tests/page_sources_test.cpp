@@ -53,9 +53,8 @@ TEST_CASE("the page shows what run reports about its source, also after the run 
   MemoryBroker broker;
   for (const char* key : {"a", "b"}) broker.publish(key);
   MemorySource source(broker);
-  TxConsumer consumer(t.pool, "svc");
+  TxConsumer consumer(t.pool, "svc", {.listeners = {t.page.listener()}});
   RunOptions options = until_idle();
-  options.listeners = {t.page.listener()};
   options.status_interval = 1ms;
   (void)run(source, consumer, body_is_key, add_effect, options);
   const auto rows = t.json("/")["sources"];

@@ -86,25 +86,20 @@ inline int consume_with_failing_firsts(const KafkaOptions& kafka, const FailingF
   db.run("create table position (id integer primary key, next integer not null)");
   for (int i = 0; i < what.partitions; ++i) db.run("insert into position values (" + std::to_string(i) + ", 0)");
   Pool pool = db.pool(2);
-  TxConsumer consumer(pool, "svc");
   WatchedSource source(kafka);
   CHECK(source.can_rewind());
   std::vector<int> failures(static_cast<std::size_t>(what.partitions));
   std::stop_source stop;
-  RunOptions options{.batch = 10,
-                     .max_in_flight = 40,
-                     .max_waiting = 20,
-                     .backoff = 20ms,
-                     .max_backoff = 200ms,
-                     .idle_exit = 30s,
-                     .stop = stop.get_token()};
+  RunOptions options{
+      .batch = 10, .max_in_flight = 40, .max_waiting = 20, .backoff = 20ms, .max_backoff = 200ms, .idle_exit = 30s};
   options.dead_letter = [](const DeadLetter&) {};
   std::size_t settled = 0;
-  options.listeners = {on_event([&](const RunEvent& event) {
+  const auto listener = on_event([&](const RunEvent& event) {
     if (event.type != RunEventType::settled) return;
     settled += event.count;
     if (settled == static_cast<std::size_t>(total)) stop.request_stop();
-  })};
+  });
+  TxConsumer consumer(pool, "svc", {.stop = stop.get_token(), .listeners = {listener}});
   int out_of_order = 0;
   const RunSummary summary = run(
       source, consumer, [](const Incoming& in) { return Message{.business_key = std::string(in.body)}; },

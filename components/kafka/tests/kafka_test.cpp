@@ -105,24 +105,23 @@ TEST_CASE(
   broker.flush();
   EffectDatabase db;
   Pool pool = db.pool();
-  TxConsumer consumer(pool, "svc");
   KafkaOptions kafka = broker.options("poison");
   kafka.max_poll_interval = 2s;
   const auto source = open_kafka(kafka);
   std::stop_source stop;
   RunOptions options = until_idle();
   options.idle_exit.reset();
-  options.stop = stop.get_token();
   options.batch = 10;
   options.max_in_flight = 20;
   std::vector<std::string> warnings;
-  options.listeners = {on_event([&](const RunEvent& event) {
+  const auto listener = on_event([&](const RunEvent& event) {
     if (event.type == RunEventType::source && event.source_event->type == SourceEventType::warning) {
       warnings.push_back(event.source_event->text);
     }
     if (event.type == RunEventType::dropped && !stop.stop_requested()) warnings.emplace_back("dropped");
     if (event.type == RunEventType::settled && db.effects() >= 350) stop.request_stop();
-  })};
+  });
+  TxConsumer consumer(pool, "svc", {.stop = stop.get_token(), .listeners = {listener}});
   bool was_slow = false;
   (void)run(
       *source, consumer, body_is_key(),
@@ -141,7 +140,8 @@ TEST_CASE(
 
   // The group's offset is before the message that failed.
   const auto next = open_kafka(kafka);
-  RunSummary rest = run(*next, consumer, body_is_key(), add_effect, until_idle());
+  TxConsumer started_again(pool, "svc");
+  RunSummary rest = run(*next, started_again, body_is_key(), add_effect, until_idle());
   CHECK(db.effects() == 400);
   CHECK(rest.already_consumed <= 30);  // a batch that was consumed and could not be acknowledged
 }
@@ -161,7 +161,6 @@ TEST_CASE("Kafka: after a stop, the next consumer begins after the last consumed
     const auto source = open_kafka(broker.options("stops"));
     RunOptions options = until_idle();
     options.batch = 20;
-    options.stop = stop.get_token();
     int left = 300;
     duplicates += run(
                       *source, consumer, body_is_key(),
@@ -199,13 +198,12 @@ TEST_CASE("Kafka: nothing is acknowledged past a dead letter that cannot be publ
     kafka.dead_letters = "unpublished.small";
     const auto source = open_kafka(kafka);
     std::stop_source stop;
-    RunOptions options = until_idle();
-    options.stop = stop.get_token();
     int refused = 0;
-    options.listeners = {on_event([&](const RunEvent& event) {
+    const auto listener = on_event([&](const RunEvent& event) {
       if (event.type == RunEventType::dead_letter_failed && ++refused >= 3 && db.effects() == 10) stop.request_stop();
-    })};
-    const RunSummary summary = run(*source, consumer, message_of, add_effect, options);
+    });
+    TxConsumer stopped(pool, "svc", {.stop = stop.get_token(), .listeners = {listener}});
+    const RunSummary summary = run(*source, stopped, message_of, add_effect, until_idle());
     CHECK(refused >= 3);
     CHECK(summary.settled == 0);
   }
@@ -241,16 +239,15 @@ TEST_CASE("Kafka: a body and a dead letter can have more than 1 MB if the topics
     kafka.dead_letters = "large.small";
     const auto source = open_kafka(kafka);
     std::stop_source stop;
-    RunOptions options = until_idle();
-    options.stop = stop.get_token();
     std::string warning;
-    options.listeners = {on_event([&](const RunEvent& event) {
+    const auto listener = on_event([&](const RunEvent& event) {
       if (event.type == RunEventType::dead_letter_failed && db.effects() == 1) stop.request_stop();
       if (event.type == RunEventType::source && event.source_event->type == SourceEventType::warning) {
         warning = event.source_event->text;
       }
-    })};
-    CHECK(run(*source, consumer, key_from("@key"), handler, options).settled == 0);
+    });
+    TxConsumer stopped(pool, "svc", {.stop = stop.get_token(), .listeners = {listener}});
+    CHECK(run(*source, stopped, key_from("@key"), handler, until_idle()).settled == 0);
     CHECK_MESSAGE(warning.find("max.message.bytes") != std::string::npos, warning);
   }
   const auto source = open_kafka(broker.options("large"));

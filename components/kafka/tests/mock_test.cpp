@@ -44,7 +44,6 @@ TEST_CASE("Kafka: if a commit of offsets fails, the worst result is duplicates" 
     publisher.flush();
     EffectDatabase db;
     Pool pool = db.pool();
-    TxConsumer consumer(pool, "svc");
     const KafkaOptions kafka = cluster.consumer("g", "orders");
     // This is longer than the session: a partition may belong to a member that has left, until its session expires.
     RunOptions options{.batch = 10, .idle_exit = 12s};
@@ -55,10 +54,10 @@ TEST_CASE("Kafka: if a commit of offsets fails, the worst result is duplicates" 
       // The first consumer stops when all messages are consumed. The second one gets the messages whose offsets were
       // not committed.
       std::stop_source stop;
-      options.stop = stop.get_token();
-      options.listeners = {on_event([&](const RunEvent& event) {
+      const auto listener = on_event([&](const RunEvent& event) {
         if (round == 0 && event.type == RunEventType::settled && db.effects() == 100) stop.request_stop();
-      })};
+      });
+      TxConsumer consumer(pool, "svc", {.stop = stop.get_token(), .listeners = {listener}});
       const auto source = open_kafka(kafka);
       consumed +=
           run(
@@ -87,22 +86,22 @@ TEST_CASE("Kafka: a dead letter that fails is published again, also after a fata
     publisher.flush();
     EffectDatabase db;
     Pool pool = db.pool();
-    TxConsumer consumer(pool, "svc");
     KafkaOptions kafka = cluster.consumer("g", "orders");
     kafka.dead_letters = "orders.dead";
     const auto source = open_kafka(kafka);
     cluster.fail(produce, code);
     std::stop_source stop;
-    RunOptions options{.backoff = 5ms, .max_backoff = 50ms, .stop = stop.get_token()};
+    RunOptions options{.backoff = 5ms, .max_backoff = 50ms};
     int failures = 0;
     std::string warning;
-    options.listeners = {on_event([&](const RunEvent& event) {
+    const auto listener = on_event([&](const RunEvent& event) {
       if (event.type == RunEventType::settled && db.effects() == 1) stop.request_stop();
       if (event.type == RunEventType::dead_letter_failed) ++failures;
       if (event.type == RunEventType::source && event.source_event->type == SourceEventType::warning) {
         warning = event.source_event->text;
       }
-    })};
+    });
+    TxConsumer consumer(pool, "svc", {.stop = stop.get_token(), .listeners = {listener}});
     const RunSummary summary = run(
         *source, consumer,
         [](const Incoming& in) {

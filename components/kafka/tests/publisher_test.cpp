@@ -48,17 +48,16 @@ TEST_CASE("Kafka: a message of the outbox arrives with id, type, key and headers
 
   EffectDatabase receiver;
   Pool its_pool = receiver.pool();
-  TxConsumer stock(its_pool, "stock");
   std::stop_source stop;
   std::map<std::string, std::string> seen;
   {
     const OutboxRelay relay(pool, kafka_publisher({.brokers = cluster.brokers()}));
     const auto source = open_kafka(cluster.consumer("g", "stock"));
-    RunOptions options{.stop = stop.get_token()};
-    options.dead_letter = [](const DeadLetter&) {};
-    options.listeners = {on_event([&](const RunEvent& event) {
+    const auto listener = on_event([&](const RunEvent& event) {
       if (event.type == RunEventType::settled && receiver.effects() == 2) stop.request_stop();
-    })};
+    });
+    TxConsumer stock(its_pool, "stock", {.stop = stop.get_token(), .listeners = {listener}});
+    const RunOptions options{.dead_letter = [](const DeadLetter&) {}};
     (void)run(
         *source, stock, key_from("@header:id"),
         [&](soci::session& sql, Delivery& delivery) {

@@ -62,7 +62,11 @@ struct Group {
 class Member {
  public:
   Member(const EffectDatabase& db, const KafkaOptions& kafka, Group& group, std::size_t batch = 5)
-      : pool_(db.pool()), consumer_(pool_, "svc"), source_(open_kafka(kafka)), group_(group), batch_(batch) {
+      : pool_(db.pool()),
+        consumer_(pool_, "svc", {.stop = stop_.get_token()}),
+        source_(open_kafka(kafka)),
+        group_(group),
+        batch_(batch) {
     thread_ = std::jthread([this] { consume(); });
   }
   ~Member() {
@@ -74,7 +78,7 @@ class Member {
 
  private:
   void consume() {
-    RunOptions options{.batch = batch_, .backoff = 50ms, .max_backoff = 400ms, .stop = stop_.get_token()};
+    RunOptions options{.batch = batch_, .backoff = 50ms, .max_backoff = 400ms};
     summary_ = run(
         *source_, consumer_, [](const Incoming& in) { return Message{.business_key = std::string(in.body)}; },
         [this](soci::session& sql, Delivery& delivery) {
@@ -88,12 +92,12 @@ class Member {
         options);
   }
 
+  std::stop_source stop_;
   Pool pool_;
   TxConsumer consumer_;
   std::unique_ptr<Source> source_;
   Group& group_;
   const std::size_t batch_;
-  std::stop_source stop_;
   RunSummary summary_;
   std::jthread thread_;
 };

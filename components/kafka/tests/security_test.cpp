@@ -58,17 +58,16 @@ KafkaOptions secure_options(KafkaBroker& broker, const std::string& topic, const
 /// How `run` ends: the error, or "right" after one consumed message.
 std::string end_of_run(const KafkaOptions& kafka, const EffectDatabase& db, const MessageOf& message_of) {
   Pool pool = db.pool();
-  TxConsumer consumer(pool, "svc");
   const auto source = open_kafka(kafka);
   std::stop_source stop;
-  RunOptions options{.stop = stop.get_token()};
-  options.listeners = {on_event([&](const RunEvent& event) {
+  const auto listener = on_event([&](const RunEvent& event) {
     CHECK(std::string(event.reason).find(password()) == std::string::npos);
     if (event.source_event != nullptr) CHECK(event.source_event->text.find(password()) == std::string::npos);
     if (event.type == RunEventType::settled) stop.request_stop();
-  })};
+  });
+  TxConsumer consumer(pool, "svc", {.stop = stop.get_token(), .listeners = {listener}});
   try {
-    const RunSummary summary = run(*source, consumer, message_of, add_effect, options);
+    const RunSummary summary = run(*source, consumer, message_of, add_effect);
     return summary.settled > 0 ? "right" : "nothing";
   } catch (const Error& error) {
     const std::string text = error.what();

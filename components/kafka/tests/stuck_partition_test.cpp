@@ -30,11 +30,11 @@ constexpr int messages_each = 20'000;
 double rate_of_others(KafkaBroker& broker, const std::string& group, bool is_stuck) {
   const EffectDatabase db;
   Pool pool = db.pool();
-  TxConsumer consumer(pool, "svc");
   KafkaOptions kafka = broker.options("stuck");
   kafka.group = group;
   const auto source = open_kafka(kafka);
   std::stop_source stop;
+  TxConsumer consumer(pool, "svc", {.stop = stop.get_token()});
   constexpr std::size_t others = (partitions - 1) * messages_each;
   bool any_of_first = false;
   std::unordered_set<std::string> of_others;  // a handler runs again if its transaction is rolled back
@@ -51,8 +51,7 @@ double rate_of_others(KafkaBroker& broker, const std::string& group, bool is_stu
         if (is_first || !of_others.insert(delivery.message().business_key).second || of_others.size() != others) return;
         end = Clock::now();
         stop.request_stop();
-      },
-      {.stop = stop.get_token()});
+      });
   CHECK(of_others.size() == others);
   CHECK(any_of_first != is_stuck);
   CHECK(db.number("select count(*) from effect where id not like '0/%'") == others);

@@ -26,20 +26,19 @@ Message body_is_key(const Incoming& in) { return {.business_key = in.body.size()
 
 /// A consumer of a queue, and what its source reported.
 struct Service {
-  explicit Service(const std::string& queue) : source(open_rabbitmq(RabbitMqBroker::options(queue))) {
-    options.listeners = {txinbox::on_event([this](const RunEvent& event) {
-      if (event.type == RunEventType::dead_letter_failed) ++refused;
-      if (event.type == RunEventType::source && event.source_event->type == SourceEventType::disconnected)
-        ++disconnected;
-      if (on_event) on_event(event);
-    })};
+  explicit Service(const std::string& queue) : source(open_rabbitmq(RabbitMqBroker::options(queue))) {}
+
+  void note(const RunEvent& event) {
+    if (event.type == RunEventType::dead_letter_failed) ++refused;
+    if (event.type == RunEventType::source && event.source_event->type == SourceEventType::disconnected) ++disconnected;
+    if (on_event) on_event(event);
   }
 
   RunSummary run_until_idle() { return run(*source, consumer, body_is_key, add_effect, options); }
 
   EffectDatabase db;
   Pool pool = db.pool();
-  TxConsumer consumer{pool, "svc"};
+  TxConsumer consumer{pool, "svc", {.listeners = {txinbox::on_event([this](const RunEvent& event) { note(event); })}}};
   std::unique_ptr<Source> source;
   RunOptions options{.backoff = 5ms, .max_backoff = 20ms, .idle_exit = 1s};
   std::function<void(const RunEvent&)> on_event;

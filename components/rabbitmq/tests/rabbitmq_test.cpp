@@ -115,16 +115,16 @@ TEST_CASE("RabbitMQ: a message that fails waits in the source, others continue, 
   broker.flush();
   EffectDatabase db;
   Pool pool = db.pool();
-  TxConsumer consumer(pool, "svc");
   RabbitMqOptions options = RabbitMqBroker::options("poison");
   options.heartbeat = 4s;
   const auto source = open_rabbitmq(options);
   RunOptions run_options = until_idle();
   run_options.batch = 10;
   int lost = 0;
-  run_options.listeners = {on_event([&](const RunEvent& event) {
+  const auto listener = on_event([&](const RunEvent& event) {
     if (event.type == RunEventType::source && event.source_event->type == SourceEventType::disconnected) ++lost;
-  })};
+  });
+  TxConsumer consumer(pool, "svc", {.listeners = {listener}});
   int failures = 0;
   bool was_slow = false;
   const RunSummary summary = run(
@@ -179,7 +179,6 @@ TEST_CASE("RabbitMQ: unacknowledged messages return at once") {
     const auto source = open_rabbitmq(RabbitMqBroker::options("stops"));
     RunOptions options = until_idle();
     options.batch = 20;
-    options.stop = stop.get_token();
     int left = 90;
     duplicates += run(
                       *source, consumer, body_is_key(),
@@ -218,18 +217,16 @@ TEST_CASE("RabbitMQ: a queue is consumed again after it was deleted and created;
   broker.flush();
   EffectDatabase db;
   Pool pool = db.pool();
-  TxConsumer consumer(pool, "svc");
   const auto source = open_rabbitmq(RabbitMqBroker::options("deleted"));
   std::stop_source stop;
   RunOptions options = until_idle();
-  options.stop = stop.get_token();
   options.idle_exit.reset();
   bool is_first = true;
   int refused = 0;
   int disconnected = 0;
   const auto give_up = std::chrono::steady_clock::now() + 1min;
   options.status_interval = 1s;
-  options.listeners = {on_event([&](const RunEvent& event) {
+  const auto listener = on_event([&](const RunEvent& event) {
     if (event.type == RunEventType::source && event.source_event->type == SourceEventType::connected &&
         std::exchange(is_first, false)) {
       broker.remove("deleted.dead");
@@ -247,7 +244,8 @@ TEST_CASE("RabbitMQ: a queue is consumed again after it was deleted and created;
     if (event.type == RunEventType::source && event.source_event->type == SourceEventType::disconnected) ++disconnected;
     if (event.type == RunEventType::settled && db.effects() == 3) stop.request_stop();
     if (std::chrono::steady_clock::now() > give_up) stop.request_stop();
-  })};
+  });
+  TxConsumer consumer(pool, "svc", {.stop = stop.get_token(), .listeners = {listener}});
   const RunSummary summary = run(*source, consumer, body_is_key(), add_effect, options);
   CHECK(refused >= 2);
   CHECK(disconnected >= 1);

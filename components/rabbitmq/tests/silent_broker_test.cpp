@@ -45,7 +45,6 @@ TEST_CASE("RabbitMQ: if a dead letter is not confirmed in time, the connection s
   broker.flush();
   EffectDatabase db;
   Pool pool = db.pool();
-  TxConsumer consumer(pool, "svc");
   RabbitMqOptions source_options = RabbitMqBroker::options("unconfirmed");
   source_options.dead_letter_timeout = 100ms;
   const auto source = open_rabbitmq(source_options);
@@ -53,10 +52,11 @@ TEST_CASE("RabbitMQ: if a dead letter is not confirmed in time, the connection s
   int refused = 0;
   int disconnected = 0;
   RunOptions options{.backoff = 5ms, .max_backoff = 20ms, .idle_exit = 1s};
-  options.listeners = {on_event([&](const RunEvent& event) {
+  const auto listener = on_event([&](const RunEvent& event) {
     if (event.type == RunEventType::dead_letter_failed && ++refused == 5) frozen.reset();
     if (event.type == RunEventType::source && event.source_event->type == SourceEventType::disconnected) ++disconnected;
-  })};
+  });
+  TxConsumer consumer(pool, "svc", {.listeners = {listener}});
   const RunSummary summary = run(
       *source, consumer,
       [&](const Incoming& in) {
@@ -155,18 +155,18 @@ TEST_CASE("RabbitMQ: an event names consumer_timeout when the broker ends a chan
   RabbitMqBroker::set_consumer_timeout(1s, 500ms);
   EffectDatabase db;
   Pool pool = db.pool();
-  TxConsumer consumer(pool, "svc");
   const auto source = open_rabbitmq(RabbitMqBroker::options("timed-out"));
   const auto give_up = Clock::now() + 30s;
   std::vector<std::string> reasons;
   std::atomic<bool> was_told = false;
   RunOptions options{.backoff = 5ms, .max_backoff = 200ms, .idle_exit = 1s};
-  options.listeners = {on_event([&](const RunEvent& event) {
+  const auto listener = on_event([&](const RunEvent& event) {
     if (event.type == RunEventType::source && event.source_event->type == SourceEventType::disconnected) {
       reasons.push_back(event.source_event->text);
       was_told = true;
     }
-  })};
+  });
+  TxConsumer consumer(pool, "svc", {.listeners = {listener}});
   const RunSummary summary = run(
       *source, consumer, [](const Incoming& in) { return Message{.business_key = std::string(in.body)}; },
       [&](soci::session& sql, Delivery& delivery) {

@@ -11,7 +11,7 @@
 
 namespace txinbox::test {
 
-inline const RetryPolicy once{.max_attempts = 1};
+inline const RetryPolicy once{.max_runs = 1};
 
 /// The class of the error that a delivery throws. None if it throws nothing.
 template <class F>

@@ -77,14 +77,14 @@ TEST_CASE("with wait_replicas, only steps that the replica has are acknowledged,
   RedisOptions options = RedisServer::options();
   options.wait_replicas = 1;
   options.replica_timeout = 10s;
-  LeaseConsumer consumer(open_redis(options), "svc", {}, {.retry = {.max_attempts = 1}});
+  LeaseConsumer consumer(open_redis(options), "svc", {}, {.retry = {.max_runs = 1}});
   CHECK(consumer.consume(order, [](Lease& lease) { lease.delivery().store("receipt"); }).outcome == consumed);
   CHECK(consumer.consume(order, must_not_run).outcome == duplicate);
   CHECK(diagnose_redis(options).size() == 1);  // min-replicas-to-write
 
   // The replica is cut off while a handler runs.
   options.replica_timeout = 50ms;
-  LeaseConsumer cut_off(open_redis(options), "svc", {}, {.retry = {.max_attempts = 1}});
+  LeaseConsumer cut_off(open_redis(options), "svc", {}, {.retry = {.max_runs = 1}});
   const auto cut = [&](Lease&) { replica.server().run({"REPLICAOF", "NO", "ONE"}); };
   CHECK(thrown_by([&] { (void)cut_off.consume({.business_key = "lost"}, cut); }) == "transient");
 
@@ -103,7 +103,7 @@ TEST_CASE("a duplicate is not acknowledged while the replica does not have the c
   RedisOptions options = RedisServer::options();
   options.wait_replicas = 1;
   options.replica_timeout = 50ms;
-  LeaseConsumer careful(open_redis(options), "svc", {}, {.retry = {.max_attempts = 1}});
+  LeaseConsumer careful(open_redis(options), "svc", {}, {.retry = {.max_runs = 1}});
   replica.signal(SIGSTOP);  // its connection stays open
   CHECK(careless.consume(order, nothing).outcome == consumed);
   CHECK(thrown_by([&] { (void)careful.consume(order, must_not_run); }) == "transient");

@@ -146,7 +146,6 @@ TEST_CASE("RocketMQ: after a stop, consumed messages are not delivered again, an
     const auto source = open_rocketmq(RocketMqBroker::options("stops"));
     RunOptions options = until_idle(15s);
     options.batch = 20;
-    options.stop = stop.get_token();
     int left = std::min(90, all - static_cast<int>(db.effects()));
     duplicates += run(
                       *source, consumer, body_is_key(),

@@ -54,17 +54,17 @@ RunSummary run_with_dead_letter(FakeProxy& proxy, const EffectDatabase& db, std:
                                      .group = "g",
                                      .dead_letter_timeout = timeout});
   Pool pool = db.pool(1);
-  TxConsumer consumer(pool, "svc");
   std::stop_source stop;
   int times = 0;
-  RunOptions options{.backoff = 5ms, .max_backoff = 50ms, .idle_exit = 30s, .stop = stop.get_token()};
-  options.listeners = {on_event([&](const RunEvent& event) {
+  RunOptions options{.backoff = 5ms, .max_backoff = 50ms, .idle_exit = 30s};
+  const auto listener = on_event([&](const RunEvent& event) {
     if (event.type == RunEventType::dead_letter_failed) {
       CHECK(event.reason == "invalid_key");
       react(++times);
     }
     if (event.type == RunEventType::dead_letter) stop.request_stop();
-  })};
+  });
+  TxConsumer consumer(pool, "svc", {.stop = stop.get_token(), .listeners = {listener}});
   return run(*source, consumer, key_from("@key"), add_effect, options);
 }
 

@@ -217,7 +217,6 @@ TEST_CASE("run asks for a pause on the service's own session, and leaves no tran
   const auto own = db.session();
   const bool without_autocommit = has_autocommit_setting();
   if (without_autocommit) *own << "set autocommit = 0";
-  TxConsumer consumer(*own, "svc");
   MemoryBroker broker(0);
   for (const char* key : {"a", "b"}) broker.publish(key);
   MemorySource source(broker);
@@ -228,11 +227,11 @@ TEST_CASE("run asks for a pause on the service's own session, and leaves no tran
   }
   SUBCASE("there is no table of pauses") { db.run("drop table txinbox_pause"); }
   int pauses = 0;
-  RunOptions options = until_idle();
-  options.listeners.push_back(on_event([&](const RunEvent& event) {
+  const auto listener = on_event([&](const RunEvent& event) {
     if (event.type == RunEventType::paused) ++pauses;
-  }));
-  CHECK(run(source, consumer, body_is_key, add_effect, options).consumed == 2);
+  });
+  TxConsumer consumer(*own, "svc", {.listeners = {listener}});
+  CHECK(run(source, consumer, body_is_key, add_effect, until_idle()).consumed == 2);
   CHECK(pauses == expected);
   CHECK(db.effects() == 2);
 }

@@ -156,7 +156,7 @@ struct HotRow {
 
 TEST_CASE("with skip, a lock that is not released fails only the message that waits for it") {
   HotRow row;
-  TxConsumer consumer(row.pool, "svc", {.retry = {.max_attempts = 2, .initial_backoff = milliseconds(1)}});
+  TxConsumer consumer(row.pool, "svc", {.retry = {.max_runs = 2, .initial_backoff = milliseconds(1)}});
   const auto messages = messages_of({"d", "hot", "c", "a"});
   const auto results = consumer.consume_batch(messages, row.handler(), OnFailure::skip);
   CHECK(outcomes(results) == Outcomes{consumed, failed, consumed, consumed});
@@ -169,7 +169,7 @@ TEST_CASE("with skip, a lock that is not released fails only the message that wa
 
 TEST_CASE("with stop, a lock that is not released leaves exactly the messages before it consumed") {
   HotRow row;
-  TxConsumer consumer(row.pool, "svc", {.retry = {.max_attempts = 1}});
+  TxConsumer consumer(row.pool, "svc", {.retry = {.max_runs = 1}});
   const auto results = consumer.consume_batch(messages_of({"d", "c", "hot", "a"}), row.handler());
   CHECK(outcomes(results) == Outcomes{consumed, consumed, failed, not_run});
   CHECK(is_transient(results[2].error));
@@ -203,9 +203,9 @@ TEST_CASE("two batches whose handlers deadlock with each other are both consumed
   Pool pool = db.pool(4);
   std::atomic<int> retried = 0;
   std::atomic<int> inside = 0;
-  TxConsumer consumer(pool, "svc", {.retry = {.max_attempts = 20}, .listeners = {on_event([&](const Event& e) {
-                                                                     if (e.type == EventType::retry) ++retried;
-                                                                   })}});
+  TxConsumer consumer(pool, "svc", {.retry = {.max_runs = 20}, .listeners = {on_event([&](const Event& e) {
+                                                                 if (e.type == EventType::retry) ++retried;
+                                                               })}});
   const auto cross = [&](std::size_t first_row) {
     return [&, first_row](soci::session& sql, Delivery& d) {
       add_effect(sql, d);
@@ -230,7 +230,7 @@ TEST_CASE("if the database stays unavailable, the first message fails, the other
     EffectDatabase db;
     std::optional<Proxy> proxy(std::in_place, db.url());
     Pool pool = open_pool(proxy->url(), {.connections = 1});
-    TxConsumer consumer(pool, "svc", {.retry = {.max_attempts = 3, .initial_backoff = milliseconds(1)}});
+    TxConsumer consumer(pool, "svc", {.retry = {.max_runs = 3, .initial_backoff = milliseconds(1)}});
     const auto results = consumer.consume_batch(
         five,
         [&](soci::session& sql, Delivery& d) {
@@ -257,7 +257,7 @@ TEST_CASE("messages that were committed before the database became unavailable a
   EffectDatabase db;
   std::optional<Proxy> proxy(std::in_place, db.url());
   Pool pool = open_pool(proxy->url(), {.connections = 1});
-  TxConsumer consumer(pool, "svc", {.retry = {.max_attempts = 1}});
+  TxConsumer consumer(pool, "svc", {.retry = {.max_runs = 1}});
   // The deadlock divides the batch, so that its first half commits separately.
   const auto results = consumer.consume_batch(messages_of({"d", "a", "c", "b"}), [&](soci::session& sql, Delivery& d) {
     if (d.index() == 2 && d.attempt() == 2) proxy.reset();
@@ -274,7 +274,7 @@ TEST_CASE("with one attempt, a lost connection fails the first message, and a re
           doctest::skip(!has_server())) {
   EffectDatabase db;
   Pool pool = db.pool(2);
-  TxConsumer consumer(pool, "svc", {.retry = {.max_attempts = 1}});
+  TxConsumer consumer(pool, "svc", {.retry = {.max_runs = 1}});
   const auto results = consumer.consume_batch(
       five,
       [&](soci::session& sql, Delivery& d) {

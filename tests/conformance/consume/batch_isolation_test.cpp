@@ -103,7 +103,7 @@ TEST_CASE("with four threads, overlapping batches and failing handlers, each mes
           doctest::test_suite("timed")) {
   EffectDatabase db;
   Pool pool = db.pool(4);
-  TxConsumer consumer(pool, "svc", {.retry = {.max_attempts = 50}});
+  TxConsumer consumer(pool, "svc", {.retry = {.max_runs = 50}});
   std::vector<std::string> keys;
   for (int i = 0; i < 60; ++i) keys.push_back("order-" + std::to_string(i));
   std::vector<std::thread> threads;

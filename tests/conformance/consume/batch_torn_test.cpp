@@ -128,7 +128,7 @@ TEST_CASE(
     CAPTURE(retries);
     EffectDatabase db;
     Pool pool = db.pool(2);
-    TxConsumer consumer(pool, "svc", {.retry = {.max_attempts = retries ? 5 : 1}});
+    TxConsumer consumer(pool, "svc", {.retry = {.max_runs = retries ? 5 : 1}});
     const auto results = consumer.consume_batch(batch, [&](soci::session& sql, Delivery& d) {
       add_effect(sql, d);
       if (d.message().business_key != "tears") return;
@@ -203,8 +203,8 @@ TEST_CASE("another consumer does not acknowledge messages that a handler of a ba
   for (const OnFailure on_failure : {OnFailure::stop, OnFailure::skip}) {
     const EffectDatabase db;
     Pool pool = db.pool(2);
-    TxConsumer consumer(pool, "svc", {.retry = {.max_attempts = 1}});
-    TxConsumer elsewhere(pool, "svc", {.retry = {.max_attempts = 1}});
+    TxConsumer consumer(pool, "svc", {.retry = {.max_runs = 1}});
+    TxConsumer elsewhere(pool, "svc", {.retry = {.max_runs = 1}});
     bool acknowledged = false;
     const auto look = [&] {
       for (const char* key : {"d", "e"}) {

@@ -7,6 +7,7 @@
 #include <stop_token>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include <doctest/doctest.h>
@@ -95,7 +96,8 @@ struct CallWithoutEnd {
   Pool pool = db.pool(PoolOptions{.connections = 1, .lock_timeout = 1s});
   std::unique_ptr<soci::session> own = db.session();
   std::unique_ptr<soci::session> other = db.session();
-  TxConsumer consumer = make_consumer();
+  std::stop_source stop;
+  TxConsumer consumer = make_consumer(stop.get_token());
 
   CallWithoutEnd() {
     if (on_sqlite3()) *own << "pragma busy_timeout = 10";
@@ -110,14 +112,15 @@ struct CallWithoutEnd {
     CHECK(results[0].outcome == failed);
   }
 
-  TxConsumer make_consumer() {
-    const ConsumerOptions options{.retry = {.max_attempts = 1}};
+  TxConsumer make_consumer(std::stop_token its_stop) {
+    const ConsumerOptions options{.retry = {.max_runs = 1}, .stop = std::move(its_stop)};
     return only_pool_refuses_foreign_commit() ? TxConsumer(*own, "svc", options) : TxConsumer(pool, "svc", options);
   }
 
   void check_messages() {
     CHECK(undecided(db) == 0);
-    CHECK(outcomes(consumer.consume_batch(batch, add_effect, OnFailure::skip)) ==
+    TxConsumer next = make_consumer({});
+    CHECK(outcomes(next.consume_batch(batch, add_effect, OnFailure::skip)) ==
           Outcomes{parked, parked, parked, consumed, consumed});
   }
 };
@@ -137,14 +140,13 @@ TEST_CASE("if there is no next call, a worker of run without a job removes the c
   CallWithoutEnd call;
   MemoryBroker broker;
   MemorySource source(broker);
-  std::stop_source stop;
   std::jthread watch([&] {
     std::this_thread::sleep_for(1500ms);  // the worker tries it while the rows are locked
     call.other->rollback();
     CHECK(eventually([&] { return undecided(call.db) == 0; }));
-    stop.request_stop();
+    call.stop.request_stop();
   });
-  (void)run(source, call.consumer, body_is_key, must_not_run, {.stop = stop.get_token()});
+  (void)run(source, call.consumer, body_is_key, must_not_run);
   watch.join();
   call.check_messages();
 }

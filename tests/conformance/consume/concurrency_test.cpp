@@ -58,7 +58,7 @@ void check_same_key(int threads, First first) {
   const pid_t doomed = first == First::dies ? start_doomed_process(db) : 0;
 
   Pool pool = db.pool(static_cast<std::size_t>(threads));
-  TxConsumer consumer(pool, "svc", {.retry = {.max_attempts = 50}});
+  TxConsumer consumer(pool, "svc", {.retry = {.max_runs = 50}});
   std::atomic<int> consumed = 0;
   std::atomic<int> duplicates = 0;
   std::atomic<int> failed = 0;
@@ -111,7 +111,7 @@ TEST_CASE("many threads, three copies of each key, and failing handlers: each ke
   constexpr int keys = 40;
   constexpr int copies = 3;
   Pool pool = db.pool(4);
-  TxConsumer consumer(pool, "svc", {.retry = {.max_attempts = 50}});
+  TxConsumer consumer(pool, "svc", {.retry = {.max_runs = 50}});
   std::atomic<int> next = 0;
   std::vector<std::thread> workers;
   for (int t = 0; t < 4; ++t) {
@@ -163,12 +163,12 @@ TEST_CASE("redeliveries of one consumed key do not block each other") {
 TEST_CASE("callers' sessions in several threads share the keys with a pool") {
   EffectDatabase db;
   Pool pool = db.pool(2);
-  TxConsumer pooled(pool, "svc", {.retry = {.max_attempts = 50}});
+  TxConsumer pooled(pool, "svc", {.retry = {.max_runs = 50}});
   std::vector<std::thread> workers;
   for (int t = 0; t < 4; ++t) {
     workers.emplace_back([&, t] {
       const auto sql = db.session();
-      TxConsumer own(*sql, "svc", {.retry = {.max_attempts = 50}});
+      TxConsumer own(*sql, "svc", {.retry = {.max_runs = 50}});
       for (int n = 0; n < 20; ++n) {
         (void)(t % 2 == 0 ? own : pooled).consume({.business_key = "key" + std::to_string(n)}, add_effect);
       }
@@ -184,7 +184,7 @@ TEST_CASE(
     doctest::skip(!on_sqlite3())) {
   EffectDatabase db;
   Pool pool = db.pool(8);
-  TxConsumer consumer(pool, "svc", {.retry = {.max_attempts = 1}});
+  TxConsumer consumer(pool, "svc", {.retry = {.max_runs = 1}});
   std::vector<std::thread> workers;
   std::vector<int> done(8, 0);
   std::latch start(8);
@@ -225,7 +225,7 @@ TEST_CASE("batches with the same keys in opposite orders do not deadlock") {
 TEST_CASE("with many threads and a small cache of recent keys, each message takes effect once") {
   EffectDatabase db;
   Pool pool = db.pool(4);
-  TxConsumer consumer(pool, "svc", {.retry = {.max_attempts = 20}, .recent_keys = {.capacity = 8}});
+  TxConsumer consumer(pool, "svc", {.retry = {.max_runs = 20}, .recent_keys = {.capacity = 8}});
   std::atomic<int> told_consumed = 0;
   std::vector<std::thread> threads;
   for (int thread = 0; thread < 4; ++thread) {

@@ -71,7 +71,7 @@ TEST_CASE("without count_starts, the crashes of a message are never counted") {
 TEST_CASE("an attempt leaves no marker after it is consumed, after it fails, and after a transient error") {
   const EffectDatabase db;
   Pool pool = db.pool(2);
-  TxConsumer consumer(pool, "svc", {.retry = {.max_attempts = 1}, .max_attempts = 9, .count_starts = true});
+  TxConsumer consumer(pool, "svc", {.retry = {.max_runs = 1}, .max_attempts = 9, .count_starts = true});
   int seen = 0;
   const auto watch = [&](soci::session& sql, Delivery& delivery) {
     seen += static_cast<int>(markers(db));

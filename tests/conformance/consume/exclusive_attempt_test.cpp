@@ -104,7 +104,7 @@ TEST_CASE("a message with a counted crash runs alone until it is consumed or par
           }) == died);
   }
   Pool pool = db.pool(1);
-  TxConsumer consumer(pool, "svc", {.retry = {.max_attempts = 1}, .max_attempts = 3, .count_starts = true});
+  TxConsumer consumer(pool, "svc", {.retry = {.max_runs = 1}, .max_attempts = 3, .count_starts = true});
   const auto stumble = [](soci::session&, Delivery&) { throw Error(ErrorCode::acquire_timeout, ""); };
   CHECK_THROWS((void)consumer.consume(order, stumble));
   CHECK(markers(db) == 0);
@@ -123,7 +123,7 @@ TEST_CASE("an attempt does not wait for a connection of another pool or another 
   const EffectDatabase db;
   Pool busy = busy_db.pool(PoolOptions{.connections = 1, .acquire_timeout = 50ms});
   Pool pool = db.pool(PoolOptions{.connections = 1, .acquire_timeout = 50ms});
-  const ConsumerOptions once{.retry = {.max_attempts = 1}, .max_attempts = 1, .count_starts = true};
+  const ConsumerOptions once{.retry = {.max_runs = 1}, .max_attempts = 1, .count_starts = true};
   TxConsumer first(busy, "first", once);
   TxConsumer second(pool, "second", once);
   const auto handler = [&](soci::session& sql, Delivery& delivery) {
@@ -171,8 +171,8 @@ TEST_CASE("while a suspected message runs, other attempts of the process wait fo
         }) == died);
   Pool pool = db.pool(1);
   Pool other = other_db.pool(PoolOptions{.connections = 2, .acquire_timeout = 20ms});
-  TxConsumer consumer(other, "svc", {.retry = {.max_attempts = 1}, .count_starts = true});
-  LeaseConsumer leases(other, "leases", {}, {.retry = {.max_attempts = 1}, .count_starts = true});
+  TxConsumer consumer(other, "svc", {.retry = {.max_runs = 1}, .count_starts = true});
+  LeaseConsumer leases(other, "leases", {}, {.retry = {.max_runs = 1}, .count_starts = true});
   const auto code_of_another = [&](const auto& consume) {
     std::optional<ErrorCode> code;
     std::thread([&] {

@@ -173,7 +173,7 @@ TEST_CASE("the claim of a handler that committed and then lost its connection do
   for (const bool retries : {true, false}) {
     CAPTURE(retries);
     const Message message{.business_key = retries ? "with" : "without"};
-    TxConsumer consumer(pool, "svc", {.retry = {.max_attempts = retries ? 5 : 1}});
+    TxConsumer consumer(pool, "svc", {.retry = {.max_runs = retries ? 5 : 1}});
     const auto tear = [&](soci::session& sql, Delivery& d) {
       add_effect(sql, d);
       sql.commit();
@@ -199,9 +199,9 @@ TEST_CASE("two messages whose handlers deadlock with each other are both consume
   Pool pool = db.pool(4);
   std::atomic<int> retried = 0;
   std::atomic<int> inside = 0;
-  TxConsumer consumer(pool, "svc", {.retry = {.max_attempts = 20}, .listeners = {on_event([&](const Event& e) {
-                                                                     if (e.type == EventType::retry) ++retried;
-                                                                   })}});
+  TxConsumer consumer(pool, "svc", {.retry = {.max_runs = 20}, .listeners = {on_event([&](const Event& e) {
+                                                                 if (e.type == EventType::retry) ++retried;
+                                                               })}});
   const auto cross = [&](int first, int second) {
     return [&, first, second](soci::session& sql, Delivery& d) {
       add_effect(sql, d);
@@ -230,7 +230,7 @@ TEST_CASE("an error that remains after the last allowed run is thrown unchanged"
 
   int retries = 0;
   TxConsumer consumer(pool, "svc",
-                      {.retry = {.max_attempts = 2, .initial_backoff = milliseconds(1)},
+                      {.retry = {.max_runs = 2, .initial_backoff = milliseconds(1)},
                        .listeners = {on_event([&](const Event& e) {
                          if (e.type != EventType::retry) return;
                          ++retries;

@@ -146,7 +146,7 @@ TEST_CASE("a caller's SQLite connection can be closed after its consumer, also a
   ::sqlite3* connection = nullptr;
   REQUIRE(sqlite3_open(file.c_str(), &connection) == SQLITE_OK);
   {
-    TxConsumer consumer(NativeHandle(connection), "svc", {.retry = {.max_attempts = 1}});
+    TxConsumer consumer(NativeHandle(connection), "svc", {.retry = {.max_runs = 1}});
     const auto consume = [&](const char* key) {
       return consumer.consume({.business_key = key}, [](NativeHandle, Delivery&) {}).outcome;
     };
@@ -235,7 +235,7 @@ TEST_CASE("the listener and the caller get the exception that the handler threw"
     classes.emplace_back(event.error_class);
     CHECK_THROWS_AS(std::rethrow_exception(event.error), std::runtime_error);
   };
-  TxConsumer consumer(scene.client->handle(), "svc", {.retry = {.max_attempts = 2}, .listeners = {on_event(observer)}});
+  TxConsumer consumer(scene.client->handle(), "svc", {.retry = {.max_runs = 2}, .listeners = {on_event(observer)}});
   CHECK_THROWS_AS((void)consumer.consume(order, [&](NativeHandle) { scene.client->fail_transiently(); }),
                   std::runtime_error);
   CHECK(classes.size() == 2);

@@ -88,7 +88,7 @@ TEST_CASE("a handler that resets the service's connection is not acknowledged, a
           doctest::skip(!on_mysql())) {
   EffectDatabase db;
   const auto sql = db.session();
-  TxConsumer consumer(*sql, "svc", {.retry = {.max_attempts = 1}});
+  TxConsumer consumer(*sql, "svc", {.retry = {.max_runs = 1}});
   check_consumes(consumer, "a");
   for (const auto& lose : {reset, reset_unnoticed}) {
     const std::string lost = thrown_by([&] {
@@ -188,7 +188,7 @@ TEST_CASE("settings that change on the service's own connection are seen althoug
   *other << "insert into txinbox_consumed_message (consumer, business_key, state, attempt_token, consumed_at) "
             "values ('svc', 'c', 'consumed', x'00000000000000000000000000000000', utc_timestamp(6))";
   *sql << "set innodb_lock_wait_timeout = 1";
-  TxConsumer once(*sql, "svc", {.retry = {.max_attempts = 1}});
+  TxConsumer once(*sql, "svc", {.retry = {.max_runs = 1}});
   check_consumes(once, "d");
   for (int i = 0; i < 4; ++i) (void)once.consume({.business_key = "a"}, add_effect);
   CHECK_THROWS((void)once.consume({.business_key = "c"}, add_effect));  // it waits for the other transaction

@@ -165,7 +165,7 @@ TEST_CASE("a claim whose reply was lost is not cached before it is committed" * 
   Proxy proxy(db.url());
   Pool pool = open_pool(proxy.url(), {.connections = 1});
   ConsumerOptions once = remembering;
-  once.retry.max_attempts = 1;
+  once.retry.max_runs = 1;
   TxConsumer consumer(pool, "svc", once);
   CHECK(consumer.consume({.business_key = "warm"}, add_effect).outcome == consumed);
   proxy.lose_reply();

@@ -61,7 +61,7 @@ TEST_CASE("a handler that goes on after a serialization failure is not acknowled
   EffectDatabase db;
   make_counter(db);
   Pool pool = db.pool(with_snapshots());
-  TxConsumer consumer(pool, "svc", {.retry = {.max_attempts = 1}});
+  TxConsumer consumer(pool, "svc", {.retry = {.max_runs = 1}});
   std::string in_transaction;
   CHECK_THROWS(consumer.consume(order, [&](soci::session& sql, Delivery& d) {
     add_effect(sql, d);

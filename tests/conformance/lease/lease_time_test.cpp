@@ -79,7 +79,7 @@ TEST_CASE("with a silent network the lease still expires, and the caller's time-
   Proxy proxy(db.url());
   Pool pool =
       open_pool(proxy.url(), {.connections = 2, .connect_timeout = 2s, .lock_timeout = 1s, .statement_timeout = 1s});
-  LeaseConsumer consumer(pool, "svc", {.length = 2s, .heartbeat = 100ms}, {.retry = {.max_attempts = 1}});
+  LeaseConsumer consumer(pool, "svc", {.length = 2s, .heartbeat = 100ms}, {.retry = {.max_runs = 1}});
   const auto begin = Clock::now();
   const auto handler = [&](Lease& lease) {
     proxy.fall_silent();
@@ -99,14 +99,14 @@ TEST_CASE("a handler never begins under an expired lease" * doctest::test_suite(
     CAPTURE(counts);
     LeaseConsumer patient(pool, "svc", {.length = 10s}, {.count_starts = counts});
     CHECK(patient.consume({.business_key = "first" + std::to_string(counts)}, nothing).outcome == consumed);
-    LeaseConsumer consumer(pool, "svc", {.length = 200ms}, {.retry = {.max_attempts = 1}, .count_starts = counts});
+    LeaseConsumer consumer(pool, "svc", {.length = 200ms}, {.retry = {.max_runs = 1}, .count_starts = counts});
     proxy.delay(150ms);
     CHECK(thrown_by([&] { (void)consumer.consume({.business_key = "k" + std::to_string(counts)}, must_not_run); }) ==
           "lease_lost");
     proxy.delay(0ms);
   }
   // The claim is in time. The statements of `count_starts` then take longer than the lease.
-  LeaseConsumer consumer(pool, "svc", {.length = 2500ms}, {.retry = {.max_attempts = 1}, .count_starts = true});
+  LeaseConsumer consumer(pool, "svc", {.length = 2500ms}, {.retry = {.max_runs = 1}, .count_starts = true});
   proxy.delay(500ms);
   const auto handler = [&](const Lease& lease) {
     proxy.delay(0ms);

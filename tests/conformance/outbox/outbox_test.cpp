@@ -67,7 +67,7 @@ TEST_CASE("a handler that rolls the transaction back leaves no message in the ou
 TEST_CASE("a handler that commits the transaction itself leaves its message only if its other rows stay, too") {
   EffectDatabase db;
   Pool pool = db.pool(1);
-  TxConsumer consumer(pool, "svc", {.retry = {.max_attempts = 1}});
+  TxConsumer consumer(pool, "svc", {.retry = {.max_runs = 1}});
   CHECK(thrown_by([&] {
           (void)consumer.consume(order, [](soci::session& sql, Delivery& delivery) {
             add_effect(sql, delivery);

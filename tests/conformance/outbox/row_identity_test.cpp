@@ -153,7 +153,7 @@ TEST_CASE("a sequence behind its rows loses no message, and no message counts as
   EffectDatabase db;
   add(db, "", {"1", "2", "3", "4", "5", "6"});
   Pool pool = db.pool(1);
-  TxConsumer consumer(pool, "svc", {.retry = {.max_attempts = 1}, .max_attempts = 1});
+  TxConsumer consumer(pool, "svc", {.retry = {.max_runs = 1}, .max_attempts = 1});
   const auto deliver = [&](const std::string& key, const std::string& id, std::size_t messages) {
     return thrown_by([&] {
       (void)consumer.consume({.business_key = key}, [&](soci::session& sql, Delivery& delivery) {

@@ -206,7 +206,7 @@ TEST_CASE("functions on a handler's search_path do not replace those of the serv
   }
   {
     Pool pool = db.pool(1);
-    TxConsumer consumer(pool, "svc", {.retry = {.max_attempts = 1}});
+    TxConsumer consumer(pool, "svc", {.retry = {.max_runs = 1}});
     std::string path;
     CHECK(consumer
               .consume(order,

@@ -200,7 +200,7 @@ TEST_CASE("a handler that sends nothing for too long loses its key to another co
           doctest::skip(!has_server())) {
   EffectDatabase db;
   Pool silent = db.pool(PoolOptions{.connections = 1, .idle_transaction_timeout = std::chrono::seconds(3)});
-  TxConsumer sleeper(silent, "svc", {.retry = {.max_attempts = 1}});
+  TxConsumer sleeper(silent, "svc", {.retry = {.max_runs = 1}});
   Pool pool = db.pool(1);
   TxConsumer other(pool, "svc");
   CHECK_THROWS_AS((void)sleeper.consume(order,

@@ -63,7 +63,7 @@ void leaves(
     const Leave& leave, const std::function<void()>& end = [] {}) {
   const EffectDatabase db;
   Pool pool = db.pool(PoolOptions{.connections = 1, .lock_timeout = std::chrono::milliseconds(50)});
-  TxConsumer consumer(pool, "svc", {.retry = {.max_attempts = 2}, .max_attempts = 1});
+  TxConsumer consumer(pool, "svc", {.retry = {.max_runs = 2}, .max_attempts = 1});
   thrown_by([&] {
     (void)consumer.consume(order, [&](soci::session& sql, Delivery& delivery) {
       add_effect(sql, delivery);

@@ -80,7 +80,7 @@ TEST_CASE("a duplicate is never read from a transaction that is still open" * do
   const auto open = [&] { return db.session("shared_cache=true timeout=0"); };
   const auto sql = open();
   const auto writer = open();
-  TxConsumer consumer(*sql, "svc", {.retry = {.max_attempts = 1}});
+  TxConsumer consumer(*sql, "svc", {.retry = {.max_runs = 1}});
   CHECK(consumer.consume(other, add_effect).outcome == Outcome::consumed);
   for (int i = 0; i < 4; ++i) CHECK(consumer.consume(other, add_effect).outcome == Outcome::already_consumed);
   *sql << "pragma read_uncommitted = 1";

@@ -155,7 +155,7 @@ TEST_CASE("a purge and batches of old duplicates at the same time: no deadlock, 
 /// Consumes new messages without a pause until `until` is closed. Returns the process's exit status.
 int write_busily(const TestDatabase& db, int ready, int until) {
   Pool pool = db.pool(1);
-  TxConsumer consumer(pool, "busy", {.retry = {.max_attempts = 100}});
+  TxConsumer consumer(pool, "busy", {.retry = {.max_runs = 100}});
   std::jthread writer([&](const std::stop_token& stop) {
     for (int i = 0; !stop.stop_requested(); ++i) {
       const Message message{.business_key = std::to_string(getpid()) + "-" + std::to_string(i)};
@@ -185,7 +185,7 @@ TEST_CASE("a purge completes while writers in this process and in another are bu
   REQUIRE(read(ready[0], &byte, 1) == 1);
 
   Pool pool = db.pool(4);
-  TxConsumer consumer(pool, "svc", {.retry = {.max_attempts = 100}});
+  TxConsumer consumer(pool, "svc", {.retry = {.max_runs = 100}});
   std::atomic<int> consumed = 0;
   std::size_t removed = 0;
   {

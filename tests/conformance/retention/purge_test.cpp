@@ -216,7 +216,7 @@ TEST_CASE("the error for an invalid option names the option") {
   refused({.max_time = -1ms}, "PurgeOptions::max_time");
   refused({.max_batch_time = 0ms}, "PurgeOptions::max_batch_time");
   for (const double duty : {0.0, -1.0, 1.5, std::nan("")}) refused({.duty = duty}, "PurgeOptions::duty");
-  refused({.retry = {.max_attempts = 0}}, "RetryPolicy::max_attempts");
+  refused({.retry = {.max_runs = 0}}, "RetryPolicy::max_runs");
   CHECK(thrown_by([&] { purge_of(db, 1h, {.consumer = std::string(65, 'c')}); }) == "invalid_key");
 }
 

@@ -29,10 +29,10 @@ TEST_CASE("the destructor of a purger does not wait for a silent network" * doct
   Proxy proxy(db.url());
   Pool pool = open_pool(proxy.url(), {.connect_timeout = 2s, .lock_timeout = 1s, .statement_timeout = 1s});
   std::atomic<int> failures = 0;
-  std::optional<Purger> purger(std::in_place, pool, 1h,
-                               PurgerOptions{.interval = 1ms,
-                                             .purge = {.retry = {.max_attempts = 1},
-                                                       .listeners = {on_event([&](const Event&) { ++failures; })}}});
+  std::optional<Purger> purger(
+      std::in_place, pool, 1h,
+      PurgerOptions{.interval = 1ms,
+                    .purge = {.retry = {.max_runs = 1}, .listeners = {on_event([&](const Event&) { ++failures; })}}});
   proxy.fall_silent();
   CHECK(eventually([&] { return failures > 0; }));
   const auto begin = std::chrono::steady_clock::now();

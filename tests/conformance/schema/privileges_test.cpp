@@ -191,17 +191,15 @@ TEST_CASE("run obeys a pause if its user may read the table, and goes on otherwi
   }
   const auto consumed = [&] {
     Pool pool = user.pool();
-    TxConsumer consumer(pool, "svc");
     MemoryBroker broker(0);
     broker.publish("a");
     MemorySource source(broker);
     std::stop_source stop;
-    RunOptions options = until_idle();
-    options.stop = stop.get_token();
-    options.listeners.push_back(on_event([&](const RunEvent& event) {
+    const auto listener = on_event([&](const RunEvent& event) {
       if (event.type == RunEventType::paused) stop.request_stop();
-    }));
-    return run(source, consumer, body_is_key, nothing, options).consumed;
+    });
+    TxConsumer consumer(pool, "svc", {.stop = stop.get_token(), .listeners = {listener}});
+    return run(source, consumer, body_is_key, nothing, until_idle()).consumed;
   };
   // MariaDB and MySQL hide the table from this user. So it counts as missing there.
   const auto doctor_warns = [&] {

@@ -66,7 +66,7 @@ TEST_CASE("a right handler has no defect") {
 TEST_CASE("the options of a service do not change how a check ends") {
   const EffectDatabase db;
   HandlerCheck check = check_of(db, add_effect);
-  check.options.retry.max_attempts = 1;
+  check.options.retry.max_runs = 1;
   check.options.claim_wait = std::chrono::milliseconds(0);
   check.options.max_attempts = 1;
   check.options.is_transient = [](const std::exception_ptr&) { return true; };

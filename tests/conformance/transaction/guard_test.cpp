@@ -102,7 +102,7 @@ std::string cell(const GuardCase& each, const Ending& expected, Subject subject)
   prepare_guard_case(db);
   Pool pool = db.pool(2);
   const auto sql = db.session();
-  const ConsumerOptions once = {.retry = {.max_attempts = 1}};
+  const ConsumerOptions once = {.retry = {.max_runs = 1}};
   const bool pooled = subject == Subject::pool;
   const bool native = subject == Subject::native_connection;
   TxConsumer consumer = pooled   ? TxConsumer(pool, "guard", once)

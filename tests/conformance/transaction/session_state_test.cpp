@@ -140,7 +140,7 @@ TEST_CASE("a handler that reconnects the caller's SQLite session leaves no conne
           doctest::skip(!on_sqlite3())) {
   EffectDatabase db;
   const auto sql = db.session("timeout=0");
-  TxConsumer consumer(*sql, "svc", {.retry = {.max_attempts = 1}});
+  TxConsumer consumer(*sql, "svc", {.retry = {.max_runs = 1}});
   const auto open_files = [&] {
     const std::string file = db.url().substr(std::string("sqlite://").size());
     int count = 0;
@@ -167,7 +167,7 @@ TEST_CASE("a handler that reconnects while its own statement exists does not kee
           doctest::skip(!on_sqlite3())) {
   EffectDatabase db;
   Pool pool = db.pool(PoolOptions{.connections = 1, .lock_timeout = milliseconds(300)});
-  TxConsumer consumer(pool, "svc", {.retry = {.max_attempts = 1}});
+  TxConsumer consumer(pool, "svc", {.retry = {.max_runs = 1}});
   std::unique_ptr<soci::statement> alive;
   CHECK(thrown_by([&] {
           (void)consumer.consume(order, [&](soci::session& s, Delivery& d) {

@@ -38,7 +38,7 @@ TEST_CASE("a search for a torn claim that times out leaves no transaction open o
   const auto sql = db.session();
   *sql << "set innodb_lock_wait_timeout = 1";
   const auto other = db.session();
-  TxConsumer consumer(*sql, "svc", {.retry = {.max_attempts = 1}});
+  TxConsumer consumer(*sql, "svc", {.retry = {.max_runs = 1}});
   CHECK(thrown_by([&] {
           (void)consumer.consume(order, [&](soci::session& s, Delivery& d) {
             add_effect(s, d);
@@ -59,13 +59,13 @@ TEST_CASE(
   EffectDatabase db;
   Pool pool = db.pool(PoolOptions{.connections = 1, .lock_timeout = milliseconds(1000)});
   const auto other = db.session();
-  TxConsumer consumer(pool, "svc", {.retry = {.max_attempts = 2}, .listeners = {on_event([&](const Event& e) {
-                                                                    if (e.type != EventType::retry) return;
-                                                                    auto connection = pool.acquire();
-                                                                    connection.session()
-                                                                        << "insert into effect values ('another user')";
-                                                                    other->rollback();
-                                                                  })}});
+  TxConsumer consumer(pool, "svc", {.retry = {.max_runs = 2}, .listeners = {on_event([&](const Event& e) {
+                                                                if (e.type != EventType::retry) return;
+                                                                auto connection = pool.acquire();
+                                                                connection.session()
+                                                                    << "insert into effect values ('another user')";
+                                                                other->rollback();
+                                                              })}});
   const Result result = consumer.consume(order, [&](soci::session& s, Delivery& d) {
     add_effect(s, d);
     s.commit();
@@ -106,7 +106,7 @@ TEST_CASE("a redelivery while a handler continues after its own COMMIT is not re
           doctest::skip(one_writer())) {  // SQLite's pools refuse the COMMIT, and have one writer at a time
   EffectDatabase db;
   Pool pool = db.pool(2);
-  const ConsumerOptions once{.retry = {.max_attempts = 1}, .recent_keys = {.capacity = 10}};
+  const ConsumerOptions once{.retry = {.max_runs = 1}, .recent_keys = {.capacity = 10}};
   TxConsumer consumer(pool, "svc", once);
   Result meanwhile{};
   CHECK(thrown_by([&] {

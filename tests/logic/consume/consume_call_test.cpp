@@ -132,7 +132,7 @@ TEST_CASE("no run begins if the wait before it would end after max_elapsed") {
   Pool pool = db.pool(1);
   int runs = 0;
   TxConsumer consumer(pool, "svc",
-                      {.retry = {.max_attempts = 1000,
+                      {.retry = {.max_runs = 1000,
                                  .initial_backoff = std::chrono::hours(1000),
                                  .max_backoff = std::chrono::hours(1000),
                                  .max_elapsed = std::chrono::seconds(1)}});

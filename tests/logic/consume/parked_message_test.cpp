@@ -55,8 +55,8 @@ TEST_CASE("transient errors and failures after the stop are not counted as failu
   const EffectDatabase db;
   Pool pool = db.pool(1);
   std::stop_source stop;
-  TxConsumer consumer(
-      pool, "svc", {.retry = {.max_attempts = 2, .initial_backoff = {}}, .stop = stop.get_token(), .max_attempts = 1});
+  TxConsumer consumer(pool, "svc",
+                      {.retry = {.max_runs = 2, .initial_backoff = {}}, .stop = stop.get_token(), .max_attempts = 1});
   const auto busy = [](soci::session&, Delivery&) { throw Error(ErrorCode::acquire_timeout, "busy"); };
   CHECK_THROWS_AS((void)consumer.consume(order, busy), Error);
   const auto stopping = [&](soci::session&, Delivery&) {

@@ -90,8 +90,8 @@ TEST_CASE("a lease handler that asks for a later delivery releases its lease") {
 TEST_CASE("after an error that the user declares transient, the message runs again, and no failure is counted") {
   const EffectDatabase db;
   Pool pool = db.pool(2);
-  TxConsumer consumer(
-      pool, "svc", {.retry = {.max_attempts = 3, .initial_backoff = 1ms}, .max_attempts = 1, .is_transient = is_away});
+  TxConsumer consumer(pool, "svc",
+                      {.retry = {.max_runs = 3, .initial_backoff = 1ms}, .max_attempts = 1, .is_transient = is_away});
   int runs = 0;
   const auto handler = [&](soci::session& sql, Delivery& delivery) {
     add_effect(sql, delivery);

@@ -24,7 +24,7 @@ TEST_CASE("acquire waits no longer than its time-out") {
   Pool pool = db.pool(PoolOptions{.connections = 1, .acquire_timeout = milliseconds(20)});
   const auto held = pool.acquire();
   CHECK(thrown_by([&] { auto second = pool.acquire(); }) == "acquire_timeout");
-  TxConsumer consumer(pool, "svc", {.retry = {.max_attempts = 1}});
+  TxConsumer consumer(pool, "svc", {.retry = {.max_runs = 1}});
   CHECK(thrown_by([&] { (void)consumer.consume(order, add_effect); }) == "acquire_timeout");
 }
 
@@ -82,7 +82,7 @@ TEST_CASE("invalid options are refused") {
     CHECK(thrown_by([&] { auto pool = open_pool(url, options); }) == "invalid_argument");
   }
   Pool pool = open_pool(url, {.connections = 1});
-  for (const RetryPolicy& retry : {RetryPolicy{.max_attempts = 0}, RetryPolicy{.initial_backoff = milliseconds(-1)},
+  for (const RetryPolicy& retry : {RetryPolicy{.max_runs = 0}, RetryPolicy{.initial_backoff = milliseconds(-1)},
                                    RetryPolicy{.initial_backoff = milliseconds(10), .max_backoff = milliseconds(1)},
                                    RetryPolicy{.max_elapsed = milliseconds(-1)}}) {
     CHECK(thrown_by([&] { TxConsumer(pool, "svc", {.retry = retry}); }) == "invalid_argument");

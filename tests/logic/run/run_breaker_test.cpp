@@ -34,21 +34,25 @@ struct BadDeployment {
     if (!tripped || ++calls <= failing_probes) throw std::runtime_error("a table has another name");
   }
 
-  RunOptions options() {
+  static RunOptions options() {
     RunOptions options = until_idle();
     options.batch = 5;
     options.workers = 2;
     options.backoff = options.max_backoff = 1ms;
     options.breaker = {.failures = 20, .pause = 5ms, .max_pause = 20ms};
-    options.listeners.push_back(on_event([this](const RunEvent& event) {
-      if (event.type == RunEventType::tripped) {
-        ++trips;
-        tripped = true;
-        CHECK(event.error_class == "std::runtime_error");
-      }
-      if (event.type == RunEventType::resumed) ++resumes;
-    }));
     return options;
+  }
+
+  ConsumerOptions consumer_options() {
+    return {.listeners = {on_event([this](const RunEvent& event) {
+              if (event.type == RunEventType::tripped) {
+                ++trips;
+                tripped = true;
+                CHECK(event.error_class == "std::runtime_error");
+              }
+              if (event.type == RunEventType::resumed) ++resumes;
+            })},
+            .max_attempts = attempts};
   }
 };
 
@@ -75,11 +79,11 @@ void check_all_consumed(const EffectDatabase& db, const MemoryBroker& broker, co
 TEST_CASE("after a bad deployment, all messages are consumed, and nobody had to do anything") {
   EffectDatabase db;
   Pool pool = db.pool();
-  TxConsumer consumer(pool, "order-service", {.max_attempts = attempts});
   MemoryBroker broker(0);
   publish(broker, 0);
   MemorySource source(broker);
   BadDeployment deployment;
+  TxConsumer consumer(pool, "order-service", deployment.consumer_options());
   const RunSummary summary = run(
       source, consumer, body_is_key,
       [&](soci::session& sql, Delivery& delivery) {
@@ -95,11 +99,11 @@ TEST_CASE("after a bad deployment, all messages are consumed, and nobody had to 
 TEST_CASE("after a bad deployment under leases, all messages are consumed, too") {
   EffectDatabase db;
   Pool pool = db.pool();
-  LeaseConsumer consumer(pool, "order-service", {}, {.max_attempts = attempts});
   MemoryBroker broker(0);
   publish(broker, 0);
   MemorySource source(broker);
   BadDeployment deployment;
+  LeaseConsumer consumer(pool, "order-service", {}, deployment.consumer_options());
   const RunSummary summary = run(
       source, consumer, body_is_key,
       [&](Lease& lease) {
@@ -128,8 +132,10 @@ TEST_CASE("messages that fail among others are counted and parked, although run 
       if (key == "order-0" || key == "order-1" || key == "order-77") throw std::runtime_error("no stock");
     };
     const auto scopes = std::make_shared<HandlerScopes>();
-    TxConsumer consumer(pool, "order-service", {.listeners = {scopes}, .max_attempts = attempts});
-    LeaseConsumer lease_consumer(pool, "order-service", {}, {.listeners = {scopes}, .max_attempts = attempts});
+    ConsumerOptions options = deployment.consumer_options();
+    options.listeners.push_back(scopes);
+    TxConsumer consumer(pool, "order-service", options);
+    LeaseConsumer lease_consumer(pool, "order-service", {}, options);
     const RunSummary summary = under_lease ? run(
                                                  source, lease_consumer, body_is_key,
                                                  [&](Lease& lease) {
@@ -164,7 +170,7 @@ TEST_CASE("a message whose errors do not count is not passed") {
   EffectDatabase db;
   Pool pool = db.pool();
   RetryPolicy retry;
-  retry.max_attempts = 1;
+  retry.max_runs = 1;
   TxConsumer consumer(
       pool, "order-service",
       {.retry = retry, .max_attempts = 2, .is_transient = [](const std::exception_ptr&) { return true; }});

@@ -158,7 +158,6 @@ TEST_CASE("a message whose handler adds an invalid message to the outbox is a de
 TEST_CASE("no later message is acknowledged before the broker has confirmed a dead letter") {
   EffectDatabase db;
   Pool pool = db.pool();
-  TxConsumer consumer(pool, "order-service");
   MemoryBroker broker(1);
   for (int i = 0; i < 10; ++i) broker.publish(i == 3 ? "" : numbered("order", i));
   broker.refuse_dead_letters(true);
@@ -166,12 +165,13 @@ TEST_CASE("no later message is acknowledged before the broker has confirmed a de
   RunOptions options = until_idle();
   int refused = 0;
   std::size_t acknowledged_before = 0;
-  options.listeners = {on_event([&](const RunEvent& event) {
+  const auto listener = on_event([&](const RunEvent& event) {
     if (event.type != RunEventType::dead_letter_failed || ++refused != 3) return;
     CHECK(event.reason == "invalid_key");
     acknowledged_before = broker.acknowledged();
     broker.refuse_dead_letters(false);
-  })};
+  });
+  TxConsumer consumer(pool, "order-service", {.listeners = {listener}});
   const RunSummary summary = run(source, consumer, body_is_key, add_effect, options);
   CHECK(refused >= 3);
   CHECK(acknowledged_before == 3);

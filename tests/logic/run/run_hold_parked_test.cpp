@@ -28,6 +28,7 @@ struct HoldingRun {
   Pool pool = db.pool(3);
   MemoryBroker broker{1};
   RunOptions options = until_idle();
+  ConsumerOptions consumer_options{.max_attempts = 2};
   RunLog log;
   std::atomic<bool> is_repaired = false;
   std::atomic<int> held = 0;
@@ -37,7 +38,7 @@ struct HoldingRun {
     options.hold_parked = true;
     options.batch = 5;
     options.workers = 2;
-    options.listeners.push_back(on_event([this](const RunEvent& event) {
+    consumer_options.listeners.push_back(on_event([this](const RunEvent& event) {
       if (event.type == RunEventType::held && event.business_key == "order-3") ++held;
     }));
   }
@@ -51,8 +52,8 @@ struct HoldingRun {
   /// Runs until order-3 is held and these many messages have taken effect.
   RunSummary run_until_held(long long effects) {
     held = 0;
-    RunOptions stopped = options;
     std::stop_source stop;
+    ConsumerOptions stopped = consumer_options;
     stopped.stop = stop.get_token();
     const std::jthread operator_thread([&] {
       CHECK(eventually([&] { return held > 0 && db.effects() == effects; }));
@@ -61,11 +62,12 @@ struct HoldingRun {
     return run_once(stopped);
   }
 
-  RunSummary run_once(const RunOptions& with) {
-    TxConsumer consumer(pool, "order-service", {.max_attempts = 2});
+  RunSummary run_once(const ConsumerOptions& with) {
+    TxConsumer consumer(pool, "order-service", with);
     MemorySource source(broker);
     return run(
-        source, consumer, body_is_key, [this](soci::session& sql, Delivery& delivery) { handle(sql, delivery); }, with);
+        source, consumer, body_is_key, [this](soci::session& sql, Delivery& delivery) { handle(sql, delivery); },
+        options);
   }
 
   void check_order_kept() const {
@@ -98,28 +100,29 @@ TEST_CASE("a parked message is held also after a restart, and its order is kept 
   CHECK(t.broker.acknowledged() == 3);
 
   CHECK(retry_failed(t.pool.acquire().session(), {.consumer = "order-service"}) == 1);
-  (void)t.run_once(t.options);
+  (void)t.run_once(t.consumer_options);
   t.check_order_kept();
 }
 
 TEST_CASE("while a message is held, the listeners of the consumer get no event of a delivery for each look") {
   HoldingRun t;
   std::atomic<int> parked = 0;
-  RunOptions options = t.options;
   std::stop_source stop;
-  options.stop = stop.get_token();
   const std::jthread operator_thread([&] {
     CHECK(eventually([&] { return t.held > 0; }));
     std::this_thread::sleep_for(std::chrono::seconds(1));  // ten looks or so
     stop.request_stop();
   });
-  const auto count = on_event([&](const Event& event) {
+  ConsumerOptions options = t.consumer_options;
+  options.stop = stop.get_token();
+  options.listeners.push_back(on_event([&](const Event& event) {
     if (event.type == EventType::parked) ++parked;
-  });
-  TxConsumer consumer(t.pool, "order-service", {.listeners = {count}, .max_attempts = 2});
+  }));
+  TxConsumer consumer(t.pool, "order-service", options);
   MemorySource source(t.broker);
   (void)run(
-      source, consumer, body_is_key, [&](soci::session& sql, Delivery& delivery) { t.handle(sql, delivery); }, options);
+      source, consumer, body_is_key, [&](soci::session& sql, Delivery& delivery) { t.handle(sql, delivery); },
+      t.options);
   CHECK(parked <= 2);
 }
 
@@ -138,7 +141,7 @@ TEST_CASE("the operator decides while run waits") {
       CHECK(discard_failed(connection.session(), {.consumer = "order-service"}) == 1);
     }
   });
-  const RunSummary summary = t.run_once(t.options);
+  const RunSummary summary = t.run_once(t.consumer_options);
   CHECK(summary.consumed == (is_retried ? 12 : 11));
   CHECK(summary.discarded == (is_retried ? 0 : 1));
   CHECK(t.broker.acknowledged() == 12);
@@ -148,12 +151,12 @@ TEST_CASE("the operator decides while run waits") {
 TEST_CASE("a message that is parked under a lease is held") {
   HoldingRun t;
   std::stop_source stop;
-  t.options.stop = stop.get_token();
+  t.consumer_options.stop = stop.get_token();
   const std::jthread operator_thread([&] {
     CHECK(eventually([&] { return t.held > 0; }));
     stop.request_stop();
   });
-  LeaseConsumer consumer(t.pool, "order-service", {}, {.max_attempts = 2});
+  LeaseConsumer consumer(t.pool, "order-service", {}, t.consumer_options);
   MemorySource source(t.broker);
   const RunSummary summary = run(
       source, consumer, body_is_key,

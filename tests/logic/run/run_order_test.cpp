@@ -21,15 +21,14 @@ namespace {
 TEST_CASE("a message that fails stops only its lane, and no later message of the lane is acknowledged") {
   EffectDatabase db;
   Pool pool = db.pool();
-  TxConsumer consumer(pool, "order-service");
   MemoryBroker broker(4);
   for (int i = 0; i < 400; ++i) broker.publish(i % 4, {.body = numbered(numbered("lane", i % 4), i / 4)});
   MemorySource source(broker);
   std::stop_source stop;
+  TxConsumer consumer(pool, "order-service", {.stop = stop.get_token()});
   RunOptions options = until_idle();
   options.idle_exit.reset();
   options.batch = 10;
-  options.stop = stop.get_token();
   std::atomic<int> failures = 0;
   const RunSummary summary = run(
       source, consumer, body_is_key,
@@ -52,7 +51,8 @@ TEST_CASE("a message that fails stops only its lane, and no later message of the
 
   // The broker delivers again the messages that were not acknowledged.
   MemorySource next(broker);
-  CHECK(run(next, consumer, body_is_key, add_effect, until_idle()).consumed == 50);
+  TxConsumer started_again(pool, "order-service");
+  CHECK(run(next, started_again, body_is_key, add_effect, until_idle()).consumed == 50);
   CHECK(broker.acknowledged_in_all() == 400);
   CHECK(db.effects() == 400);
 }
@@ -138,16 +138,15 @@ TEST_CASE("the versions of an account commit in order, although some fail at fir
 TEST_CASE("with Ordering::key, a message that fails does not stop the other keys of its lane") {
   EffectDatabase db;
   Pool pool = db.pool();
-  TxConsumer consumer(pool, "order-service");
   MemoryBroker broker(1);
   for (int i = 0; i < 40; ++i) broker.publish(0, {.body = numbered("order", i), .key = numbered("key", i % 4)});
   MemorySource source(broker);
   std::stop_source stop;
+  TxConsumer consumer(pool, "order-service", {.stop = stop.get_token()});
   RunOptions options = until_idle();
   options.idle_exit.reset();
   options.order = Ordering::key;
   options.batch = 10;
-  options.stop = stop.get_token();
   (void)run(
       source, consumer, body_is_key,
       [&](soci::session& sql, Delivery& delivery) {

@@ -31,7 +31,7 @@ struct PausedRun {
   MemoryBroker broker{0};
   MemorySource source{broker};
   std::atomic<int> paused = 0, unpaused = 0;
-  RunOptions options = until_idle();
+  ConsumerOptions options;
 
   PausedRun() {
     for (int i = 0; i < 5; ++i) broker.publish(numbered("order", i));
@@ -64,8 +64,8 @@ TEST_CASE("a consumer that is paused runs nothing until it is resumed, and does 
     CHECK(t.db.effects() == 0);
     t.resume();
   });
-  TxConsumer consumer(t.pool, "svc");
-  const RunSummary summary = run(t.source, consumer, body_is_key, add_effect, t.options);
+  TxConsumer consumer(t.pool, "svc", t.options);
+  const RunSummary summary = run(t.source, consumer, body_is_key, add_effect, until_idle());
   operator_thread.join();
   t.check_all_consumed(summary);
   CHECK(summary.retries == 0);
@@ -74,14 +74,14 @@ TEST_CASE("a consumer that is paused runs nothing until it is resumed, and does 
 TEST_CASE("a pause ends by itself when its time is over") {
   PausedRun t;
   t.pause(1s);
-  LeaseConsumer consumer(t.pool, "svc");
+  LeaseConsumer consumer(t.pool, "svc", {}, t.options);
   const RunSummary summary = run(
       t.source, consumer, body_is_key,
       [&](Lease& lease) {
         const auto sql = t.db.session();
         add_effect(*sql, lease.delivery());
       },
-      t.options);
+      until_idle());
   t.check_all_consumed(summary);
 }
 
@@ -98,8 +98,9 @@ TEST_CASE("a consumer that is paused while it works finishes its messages, and b
     is_paused = false;
     t.resume();
   });
-  TxConsumer consumer(t.pool, "svc");
-  t.options.batch = 1;
+  TxConsumer consumer(t.pool, "svc", t.options);
+  RunOptions one_by_one = until_idle();
+  one_by_one.batch = 1;
   const RunSummary summary = run(
       t.source, consumer, body_is_key,
       [&](soci::session& sql, Delivery& delivery) {
@@ -107,7 +108,7 @@ TEST_CASE("a consumer that is paused while it works finishes its messages, and b
         add_effect(sql, delivery);
         std::this_thread::sleep_for(500ms);
       },
-      t.options);
+      one_by_one);
   operator_thread.join();
   t.check_all_consumed(summary);
   CHECK(after_pause == 0);
@@ -122,8 +123,8 @@ TEST_CASE("run ends while the consumer is paused") {
     CHECK(eventually([&] { return t.paused == 1; }));
     stop.request_stop();
   });
-  TxConsumer consumer(t.pool, "svc");
-  const RunSummary summary = run(t.source, consumer, body_is_key, add_effect, t.options);
+  TxConsumer consumer(t.pool, "svc", t.options);
+  const RunSummary summary = run(t.source, consumer, body_is_key, add_effect, until_idle());
   operator_thread.join();
   CHECK(summary.consumed == 0);
   CHECK(summary.end == RunEnd::stopped);
@@ -135,8 +136,8 @@ TEST_CASE("without the table of pauses, and for another consumer's pause, run wo
   PausedRun t;
   SUBCASE("no table") { t.db.run("drop table txinbox_pause"); }
   SUBCASE("another consumer") { pause_consumer(t.admin.acquire().session(), "another", by); }
-  TxConsumer consumer(t.pool, "svc");
-  CHECK(run(t.source, consumer, body_is_key, add_effect, t.options).consumed == 5);
+  TxConsumer consumer(t.pool, "svc", t.options);
+  CHECK(run(t.source, consumer, body_is_key, add_effect, until_idle()).consumed == 5);
   CHECK(t.paused == 0);
   CHECK(t.unpaused == 0);
 }

@@ -66,8 +66,6 @@ TEST_CASE("run refuses invalid options") {
   CHECK(refused({.idle_exit = 100'001 * 24h}));
   CHECK(refused({.status_interval = 0ms}));
   CHECK(thrown_by([&] { (void)run(source, consumer, MessageOf(), add_effect); }) == "invalid_argument");
-  CHECK(thrown_by([&] { (void)run(source, consumer, body_is_key, add_effect, {.listeners = {nullptr}}); }) ==
-        "invalid_argument");
   CHECK(thrown_by([&] { (void)run(source, consumer, body_is_key, Handler()); }) == "invalid_argument");
   CHECK(thrown_by([&] { (void)key_from("@header:"); }) == "invalid_argument");
   CHECK(thrown_by([&] { (void)key_from("no pointer"); }) == "invalid_argument");

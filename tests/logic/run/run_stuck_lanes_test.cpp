@@ -33,12 +33,13 @@ class FailingLanes {
     throw std::runtime_error("no stock");
   }
 
-  RunOptions options() const {
+  static RunOptions options() {
     RunOptions options = until_idle();
     options.idle_exit.reset();
-    options.stop = stop_.get_token();
     return options;
   }
+
+  std::stop_token stop() const { return stop_.get_token(); }
 
  private:
   const MemoryBroker& broker_;
@@ -54,11 +55,11 @@ void publish(MemoryBroker& broker, int lane, const std::string& prefix, int coun
 TEST_CASE("several lanes that fail leave room for the other lanes, although each holds few messages") {
   EffectDatabase db;
   Pool pool = db.pool();
-  TxConsumer consumer(pool, "order-service");
   MemoryBroker broker(5);
   for (int lane = 0; lane < 3; ++lane) publish(broker, lane, "bad", 15);
   for (int lane = 3; lane < 5; ++lane) publish(broker, lane, "good", 100);
   FailingLanes failing(broker, 200);
+  TxConsumer consumer(pool, "order-service", {.stop = failing.stop()});
   RunOptions options = failing.options();
   options.batch = 10;  // so `run` holds 40 messages
   MemorySource source(broker);
@@ -80,11 +81,11 @@ TEST_CASE("several lanes that fail leave room for the other lanes, although each
 TEST_CASE("under leases, lanes that fail leave room for the other lanes") {
   EffectDatabase db;
   Pool pool = db.pool();
-  LeaseConsumer consumer(pool, "order-service");
   MemoryBroker broker(21);
   for (int lane = 0; lane < 20; ++lane) publish(broker, lane, "bad", 1);
   publish(broker, 20, "good", 30);
   FailingLanes failing(broker, 30);
+  LeaseConsumer consumer(pool, "order-service", {}, {.stop = failing.stop()});
   MemorySource source(broker);
   const RunSummary summary = run(
       source, consumer, body_is_key, [&](Lease& lease) { failing.handle(lease.message()); }, failing.options());
@@ -97,17 +98,17 @@ TEST_CASE("under leases, lanes that fail leave room for the other lanes") {
 TEST_CASE("lanes that fail leave room for the bytes of the other lanes") {
   EffectDatabase db;
   Pool pool = db.pool();
-  TxConsumer consumer(pool, "order-service");
   MemoryBroker broker(4);
   for (int lane = 0; lane < 3; ++lane) publish(broker, lane, "bad" + std::string(200, 'x'), 3);
   FailingLanes failing(broker, 50);
   RunOptions options = failing.options();
   options.max_in_flight_bytes = 1'000;
   bool has_failed = false;
-  options.listeners = {on_event([&](const RunEvent& event) {
+  const auto listener = on_event([&](const RunEvent& event) {
     if (event.type != RunEventType::retry || std::exchange(has_failed, true)) return;
     publish(broker, 3, "good" + std::string(200, 'x'), 50);  // not earlier, or one poll would get all messages
-  })};
+  });
+  TxConsumer consumer(pool, "order-service", {.stop = failing.stop(), .listeners = {listener}});
   MemorySource source(broker);
   const RunSummary summary = run(
       source, consumer, body_is_key, [&](soci::session&, Delivery& delivery) { failing.handle(delivery.message()); },
@@ -167,11 +168,11 @@ TEST_CASE("a slow handler of one lane keeps no other worker from the other lanes
 TEST_CASE("without lanes, any number of messages that wait for another try leave room for others") {
   EffectDatabase db;
   Pool pool = db.pool();
-  TxConsumer consumer(pool, "order-service");
   MemoryBroker broker(0);
   publish(broker, 0, "bad", 450);
   publish(broker, 0, "good", 100);
   FailingLanes failing(broker, 100);
+  TxConsumer consumer(pool, "order-service", {.stop = failing.stop()});
   MemorySource source(broker);
   const RunSummary summary = run(
       source, consumer, body_is_key, [&](soci::session&, Delivery& delivery) { failing.handle(delivery.message()); },
@@ -205,7 +206,6 @@ TEST_CASE("a lane that waits is read again from the broker, if what waits exceed
 TEST_CASE("if the source loses one message of a lane, its later messages wait for it") {
   EffectDatabase db;
   Pool pool = db.pool();
-  TxConsumer consumer(pool, "order-service");
   MemoryBroker broker(2);
   for (int lane = 0; lane < 2; ++lane) publish(broker, lane, "order", 60);
   RunOptions options = until_idle();
@@ -213,9 +213,10 @@ TEST_CASE("if the source loses one message of a lane, its later messages wait fo
   RunLog log;
   MemorySource source(broker);
   bool is_lost = false;
-  options.listeners = {on_event([&](const RunEvent& event) {
+  const auto listener = on_event([&](const RunEvent& event) {
     if (event.type == RunEventType::retry && !std::exchange(is_lost, true)) source.lose(0, 2);
-  })};
+  });
+  TxConsumer consumer(pool, "order-service", {.listeners = {listener}});
   const RunSummary summary =
       run(source, consumer, body_is_key,
           failing_at_first(log, 8, [](const std::string& key) { return key == "order-0-2"; }), options);

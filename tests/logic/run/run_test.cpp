@@ -116,7 +116,6 @@ TEST_CASE("after a stop, run finishes and acknowledges the running batch") {
   MemorySource source(broker);
   RunOptions options;
   options.batch = 10;
-  options.stop = stop.get_token();
   const RunSummary summary = run(
       source, consumer, body_is_key,
       [&](soci::session& sql, Delivery& delivery) {
@@ -187,7 +186,6 @@ TEST_CASE("run drops the messages that the broker takes back, and does not ackno
           doctest::test_suite("timed")) {
   EffectDatabase db;
   Pool pool = db.pool();
-  TxConsumer consumer(pool, "order-service");
   MemoryBroker broker(2);
   for (int i = 0; i < 200; ++i) broker.publish(i % 2, {.body = numbered("order", i)});
   MemorySource source(broker);
@@ -195,9 +193,10 @@ TEST_CASE("run drops the messages that the broker takes back, and does not ackno
   options.batch = 10;
   RunLog log;
   std::size_t dropped = 0;
-  options.listeners = {on_event([&](const RunEvent& event) {
+  const auto listener = on_event([&](const RunEvent& event) {
     if (event.type == RunEventType::dropped) dropped += event.count;
-  })};
+  });
+  TxConsumer consumer(pool, "order-service", {.listeners = {listener}});
   const RunSummary summary = run(
       source, consumer, body_is_key,
       [&](soci::session& sql, Delivery& delivery) {
@@ -225,18 +224,18 @@ TEST_CASE("run drops the messages that the broker takes back, and does not ackno
 TEST_CASE("while no connection of the pool is free, all messages wait, and no message is lost") {
   EffectDatabase db;
   Pool pool = db.pool(PoolOptions{.connections = 1, .acquire_timeout = 5ms});
-  TxConsumer consumer(pool, "order-service");
   MemoryBroker broker(1);
   for (int i = 0; i < 10; ++i) broker.publish(numbered("order", i));
   MemorySource source(broker);
   std::optional<Connection> held(pool.acquire());
   RunOptions options = until_idle();
   int unavailable = 0;
-  options.listeners = {on_event([&](const RunEvent& event) {
+  const auto listener = on_event([&](const RunEvent& event) {
     if (event.type != RunEventType::unavailable) return;
     CHECK(event.error_class == "acquire_timeout");
     if (++unavailable == 3) held.reset();
-  })};
+  });
+  TxConsumer consumer(pool, "order-service", {.listeners = {listener}});
   const RunSummary summary = run(source, consumer, body_is_key, add_effect, options);
   CHECK(unavailable >= 3);
   CHECK(summary.consumed == 10);
@@ -246,7 +245,6 @@ TEST_CASE("while no connection of the pool is free, all messages wait, and no me
 TEST_CASE("run tries the database again after 5 seconds, even if the backoff of a message is longer") {
   EffectDatabase db;
   Pool pool = db.pool(PoolOptions{.connections = 1, .acquire_timeout = 5ms});
-  TxConsumer consumer(pool, "order-service");
   MemoryBroker broker(1);
   broker.publish(numbered("order", 1));
   MemorySource source(broker);
@@ -254,11 +252,12 @@ TEST_CASE("run tries the database again after 5 seconds, even if the backoff of 
   RunOptions options = until_idle();
   options.backoff = options.max_backoff = 1h;
   std::vector<std::chrono::milliseconds> waits;
-  options.listeners = {on_event([&](const RunEvent& event) {
+  const auto listener = on_event([&](const RunEvent& event) {
     if (event.type != RunEventType::unavailable) return;
     waits.push_back(event.backoff);
     held.reset();
-  })};
+  });
+  TxConsumer consumer(pool, "order-service", {.listeners = {listener}});
   CHECK(run(source, consumer, body_is_key, add_effect, options).consumed == 1);
   CHECK(waits == std::vector<std::chrono::milliseconds>{5s});
 }
@@ -280,7 +279,6 @@ TEST_CASE("under leases, messages run concurrently, and run waits for a message 
           doctest::test_suite("timed")) {
   EffectDatabase db;
   Pool pool = db.pool(6);
-  LeaseConsumer consumer(pool, "order-service", {.length = 300ms});
   MemoryBroker broker(0);
   for (int i = 0; i < 20; ++i) broker.publish(numbered("order", i));
   MemorySource source(broker);
@@ -293,9 +291,10 @@ TEST_CASE("under leases, messages run concurrently, and run waits for a message 
   RunSummary summary;
   (void)other.consume({.business_key = "order-3"}, [&](Lease&) {
     std::atomic<bool> was_told = false;
-    options.listeners = {on_event([&](const RunEvent& event) {
+    const auto listener = on_event([&](const RunEvent& event) {
       if (event.type == RunEventType::retry && event.business_key == "order-3") was_told = true;
-    })};
+    });
+    LeaseConsumer consumer(pool, "order-service", {.length = 300ms}, {.listeners = {listener}});
     std::jthread consuming([&] {
       summary = run(
           source, consumer, body_is_key,

@@ -60,7 +60,7 @@ TEST_CASE("a listener sees the call, each attempt and each handler begin and end
   Lines lines;
   TxConsumer consumer(
       pool, "svc",
-      {.retry = {.max_attempts = 2}, .listeners = {std::make_shared<Recorder>(lines)}, .is_transient = is_away});
+      {.retry = {.max_runs = 2}, .listeners = {std::make_shared<Recorder>(lines)}, .is_transient = is_away});
   const Message message{.business_key = "k1"};
 
   SUBCASE("a new message") {

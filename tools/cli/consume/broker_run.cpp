@@ -37,9 +37,7 @@ int BrokerRun::run(Source& source, TxConsumer& consumer) {
                      .workers = options_.workers,
                      .order = order_of(options_),
                      .hold_parked = options_.hold_parked,
-                     .status_interval = std::chrono::seconds(1),
-                     .stop = signals_.token(),
-                     .listeners = {on_event([this](const RunEvent& event) { observe(event); })}};
+                     .status_interval = std::chrono::seconds(1)};
   if (const auto backoff = parse_duration(options_.backoff)) {
     options.backoff = *backoff;
     options.max_backoff = std::max(options.max_backoff, options.backoff);
@@ -122,7 +120,7 @@ void BrokerRun::print(std::string_view text) {
   if (!output_.line(text)) signals_.request_stop();
 }
 
-void BrokerRun::observe(const RunEvent& event) {
+void BrokerRun::operator()(const RunEvent& event) {
   const std::lock_guard lock(mutex_);
   switch (event.type) {
     case RunEventType::settled:

@@ -36,6 +36,9 @@ class BrokerRun {
   /// Counts an event of the consumer. The workers call it.
   void operator()(const Event& event);
 
+  /// Shows an event of `run`.
+  void operator()(const RunEvent& event);
+
   /// Runs until a signal comes, the source is idle, or an error prevents all further consumption. Then it prints the
   /// summary.
   ///
@@ -48,7 +51,6 @@ class BrokerRun {
   Values values_of(const Delivery& delivery) const;
   void run_script(soci::session& session, Delivery& delivery) const;
   void run_together(soci::session& session, std::span<Delivery> deliveries) const;
-  void observe(const RunEvent& event);
   void report_problem(const RunEvent& event, std::string_view what);
   void print(std::string_view text);
   void draw();

@@ -63,7 +63,10 @@ void Consuming::serve(std::size_t service, const std::stop_token& stop) {
 void Consuming::consume(const std::stop_token& stop) {
   const Plan& plan = world_.plan;
   Pool pool = world_.open_pool(plan.workers + 1);
-  ConsumerOptions consumer_options{.stop = stop, .max_attempts = plan.max_attempts, .count_starts = plan.counts_starts};
+  ConsumerOptions consumer_options{.stop = stop,
+                                   .listeners = {on_event([this](const RunEvent& event) { note_refusal(event); })},
+                                   .max_attempts = plan.max_attempts,
+                                   .count_starts = plan.counts_starts};
   if (plan.waits_for_claims) consumer_options.claim_wait = 100ms;
   if (plan.has_recent_keys) consumer_options.recent_keys = {.capacity = 50, .max_age = 5s};
   if (plan.pause_every > 0s) consumer_options.listeners.push_back(operator_.listener());
@@ -75,9 +78,7 @@ void Consuming::consume(const std::stop_token& stop) {
                      .hold_parked = plan.holds_parked,
                      .max_in_flight = plan.max_in_flight,
                      .max_backoff = 2s,
-                     .breaker = breaker_of(plan),
-                     .stop = stop,
-                     .listeners = {on_event([this](const RunEvent& event) { note_refusal(event); })}};
+                     .breaker = breaker_of(plan)};
   if (plan.max_waiting > 0) options.max_waiting = plan.max_waiting;
   const std::size_t most_running = plan.batch * plan.workers;
   const std::size_t in_flight =
