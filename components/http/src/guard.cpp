@@ -108,7 +108,7 @@ struct Call {
 /// The settings and functions that all requests of a guard share.
 class Guard::Impl {
  public:
-  Impl(TxConsumer* transactions, LeaseConsumer* leases, Scope scope, GuardOptions options)
+  Impl(TxConsumer* transactions, LeaseConsumer* leases, ScopeOf scope, GuardOptions options)
       : transactions_(transactions), leases_(leases), scope_(std::move(scope)), options_(std::move(options)) {
     if (!scope_) refuse("the scope of a Guard is empty; give a function that says whose key it is");
     if (!options_.key) refuse("GuardOptions::key is empty; give a function, such as key_in_header()");
@@ -159,11 +159,11 @@ class Guard::Impl {
 
   TxConsumer* transactions_;
   LeaseConsumer* leases_;
-  Scope scope_;
+  ScopeOf scope_;
   GuardOptions options_;
 };
 
-Guard::Guard(TxConsumer& consumer, Scope scope, GuardOptions options)
+Guard::Guard(TxConsumer& consumer, ScopeOf scope, GuardOptions options)
     : impl_(std::make_unique<Impl>(&consumer, nullptr, std::move(scope), std::move(options))) {
   if (!consumer.options().claim_wait) {
     refuse(
@@ -172,7 +172,7 @@ Guard::Guard(TxConsumer& consumer, Scope scope, GuardOptions options)
   }
 }
 
-Guard::Guard(LeaseConsumer& consumer, Scope scope, GuardOptions options)
+Guard::Guard(LeaseConsumer& consumer, ScopeOf scope, GuardOptions options)
     : impl_(std::make_unique<Impl>(nullptr, &consumer, std::move(scope), std::move(options))) {}
 
 Guard::Guard(Guard&&) noexcept = default;

@@ -111,7 +111,7 @@ std::string Tokens::issue(std::string_view scope, std::string_view route) const 
   return text_of(token);
 }
 
-KeyOf Tokens::key(Scope scope, std::string route, std::string header) const {
+KeyOf Tokens::key(ScopeOf scope, std::string route, std::string header) const {
   KeyOf in_header = key_in_header(std::move(header));
   std::string where = in_header.where();
   auto key_of_token = [secrets = secrets_, scope = std::move(scope), route = std::move(route),

@@ -69,7 +69,7 @@ void Answering::send(const std::string& key, Client& client) {
 
 void Answering::serve(std::size_t service, const std::stop_token& stop) {
   Pool pool = world_.open_pool(2);
-  const http::Scope scope = [](const http::Request&) { return scope_of_all; };
+  const http::ScopeOf scope = [](const http::Request&) { return scope_of_all; };
   const bool has_heartbeat = world_.plan.has_heartbeat;
   if (world_.plan.answers_under_lease) {
     LeaseConsumer consumer(pool, "http", {.length = lease_time, .heartbeat = has_heartbeat ? lease_time / 3 : 0ms},

@@ -159,7 +159,7 @@ KeyOf key_of_parameters(std::initializer_list<std::string_view> pointers = {});
 KeyOf key_of(JsonTemplate key);
 
 /// Whose key it is: the tenant or the user, from what the service has authenticated. 1 to 120 bytes of UTF-8.
-using Scope = std::function<std::string(const Request&)>;
+using ScopeOf = std::function<std::string(const Request&)>;
 
 /// The bytes that must be equal if a request with the same key comes again: method, target, body and parts.
 std::string whole_request(const Request& request);
@@ -231,13 +231,13 @@ class Guard {
   /// @param scope    says whose key it is. It has no default: without it, a client could read another client's answer.
   /// @param options  how to treat requests.
   /// @errors `Error` invalid_argument for the options, an empty function, or a consumer without `claim_wait`.
-  Guard(TxConsumer& consumer, Scope scope, GuardOptions options = {});
+  Guard(TxConsumer& consumer, ScopeOf scope, GuardOptions options = {});
 
   /// A guard whose handlers run under a lease, for work that cannot be in one transaction. The consumer must outlive
   /// the guard.
   ///
   /// @errors `Error` invalid_argument for the options or an empty function.
-  Guard(LeaseConsumer& consumer, Scope scope, GuardOptions options = {});
+  Guard(LeaseConsumer& consumer, ScopeOf scope, GuardOptions options = {});
 
   /// Moves a guard: the moved-from one may only be assigned to or destroyed.
   Guard(Guard&&) noexcept;
@@ -338,7 +338,7 @@ class Tokens {
   ///
   /// Keep the rows longer than tokens are valid, by as long as a client may send a request again. Without the row, a
   /// token that is over is refused, also if it was used: a client that then gets a new token has its effect twice.
-  KeyOf key(Scope scope, std::string route, std::string header = "Idempotency-Key") const;
+  KeyOf key(ScopeOf scope, std::string route, std::string header = "Idempotency-Key") const;
 
  private:
   std::vector<std::string> secrets_;
