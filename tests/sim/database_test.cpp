@@ -174,6 +174,8 @@ TEST_CASE("simulated database: the library knows the codes of its errors") {
     if (!is_sqlite3) {
       CHECK(class_of(error.lost) == ErrorClass::connection_lost);
       CHECK(class_of(error.cannot_connect) == ErrorClass::connection_lost);
+      CHECK(class_of(error.conflict) == ErrorClass::serialization_failure);
+      CHECK(class_of(error.read_only) == ErrorClass::read_only);
     }
     // SQLite's code says only that a hook has refused the commit. The session knows that it was the guard's.
     if (personality.codes == "postgresql") CHECK(class_of(error.refused) == ErrorClass::commit_refused);
@@ -271,7 +273,7 @@ TEST_CASE("simulated database: after the end of its transaction, nothing that a 
     const Personality& personality = server.personality();
     const auto session = connect(server);
     session->is_in_handler = true;
-    CHECK(error_of(*session, insert("a")) == personality.error.refused);
+    CHECK(error_of(*session, insert("a")) == personality.error.late);
     CHECK(session->has_transaction() == personality.begins_by_itself);
     CHECK(count(server) == 0);
     session->end();

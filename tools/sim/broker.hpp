@@ -92,7 +92,8 @@ class Broker {
 
   BrokerFaults faults;
 
-  /// It is called for each message when the broker learns that it is done. The dead letter is null if there is none.
+  /// It is called for each message when the broker learns that it is done; again, if the broker forgets this. The dead
+  /// letter is null if there is none.
   std::function<void(const BrokerMessage&, const DeadLetter*)> on_end;
 
   /// A queue ignores the lane.
@@ -107,7 +108,7 @@ class Broker {
   virtual void forget() = 0;
 
   /// Somebody deletes the topic or the queue, and makes it anew. Producers send again what was not acknowledged, and
-  /// some of what was acknowledged.
+  /// some or all of what was, perhaps with other ids.
   virtual void recreate() = 0;
 
   /// Ends the connections of members that have not polled for a time. The world calls it in each step.

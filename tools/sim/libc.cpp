@@ -222,7 +222,8 @@ int clock_nanosleep(clockid_t clock, int flags, const timespec* time, timespec*)
   auto* const threads = Threads::instance();
   if (threads == nullptr) std::abort();  // nothing sleeps outside the simulation
   const SimTime wanted = from_timespec(*time);
-  threads->sleep_until((flags & TIMER_ABSTIME) != 0 ? from_clock(clock, wanted) : threads->now() + wanted);
+  const bool is_absolute = (flags & TIMER_ABSTIME) != 0;
+  threads->sleep_until(from_clock(clock, is_absolute ? wanted : to_clock(clock, threads->now()) + wanted));
   return 0;
 }
 

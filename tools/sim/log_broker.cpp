@@ -62,10 +62,17 @@ void LogBroker::forget() {
 }
 
 void LogBroker::recreate() {
+  const bool sends_all = threads().any_of(4) == 0;
   for (Lane& each : lanes_) {
+    if (sends_all) each.acknowledged = 0;
     forget_some(each);
     each.messages.erase(each.messages.begin(), each.messages.begin() + static_cast<std::ptrdiff_t>(each.acknowledged));
     each.acknowledged = 0;
+    for (auto& message : each.messages) {
+      BrokerMessage again = *message;
+      again.id += "-anew";
+      message = std::make_shared<const BrokerMessage>(std::move(again));
+    }
     give(each, each.owner);
   }
 }

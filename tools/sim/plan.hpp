@@ -68,28 +68,28 @@ struct Plan {
 
   SimTime faults_end{0};  ///< After this time, nothing goes wrong any more.
   double switch_rate = 0;
-  double special_rate = 0;           ///< How many handlers do not just succeed.
-  double stuck_rate = 0;             ///< How many of these fail until the world is healed.
-  double resend_rate = 0;            ///< How often a producer sends a message again, under another id.
-  SimTime kill_every{0};             ///< The mean time between two kills of a service. 0: never.
-  double late_end_rate = 0;          ///< How often the database keeps the sessions of a killed service open for a time.
-  SimTime stop_every{0};             ///< Between two stops of a service, as by SIGSTOP.
-  SimTime end_every{0};              ///< Between two ends of a service by its stop token, as after SIGTERM.
-  SimTime restart_every{0};          ///< Of the database.
-  SimTime failover_every{0};         ///< To a standby that lacks the last commits.
-  SimTime backup_every{0};           ///< Between two times that a backup is restored.
-  SimTime jump_every{0};             ///< Of the database's clock.
-  SimTime move_every{0};             ///< Of a lane, to another member.
-  SimTime pause_every{0};            ///< Of the consumers in transactions, by an operator.
-  SimTime erase_every{0};            ///< Between two erasures of some of their messages.
-  SimTime clock_every{0};            ///< Between two jumps of the clock of the day of a service.
-  SimTime session_kill_every{0};     ///< Of one session, by an administrator of the database.
-  double drift = 0;                  ///< By which share clocks are too fast or too slow at most.
-  SimTime forget_every{0};           ///< Between two times that a broker forgets acknowledgements.
-  SimTime recreate_every{0};         ///< Between two times that a topic or a queue is made anew.
-  SimTime mislead_every{0};          ///< Between two times that new connections lead to a standby.
-  bool has_pooler = false;           ///< `Server::has_pooler`.
-  bool has_stale_sequences = false;  ///< `Server::has_stale_sequences`.
+  double special_rate = 0;        ///< How many handlers do not just succeed.
+  double stuck_rate = 0;          ///< How many of these fail until the world is healed.
+  double resend_rate = 0;         ///< How often a producer sends a message again, under another id.
+  SimTime kill_every{0};          ///< The mean time between two kills of a service. 0: never.
+  double late_end_rate = 0;       ///< How often the database keeps the sessions of a killed service open for a time.
+  SimTime stop_every{0};          ///< Between two stops of a service, as by SIGSTOP.
+  SimTime end_every{0};           ///< Between two ends of a service by its stop token, as after SIGTERM.
+  SimTime restart_every{0};       ///< Of the database.
+  SimTime failover_every{0};      ///< To a standby that lacks the last commits.
+  SimTime backup_every{0};        ///< Between two times that a backup is restored.
+  SimTime jump_every{0};          ///< Of the database's clock.
+  SimTime move_every{0};          ///< Of a lane, to another member.
+  SimTime pause_every{0};         ///< Of the consumers in transactions, by an operator.
+  SimTime erase_every{0};         ///< Between two erasures of some of their messages.
+  SimTime clock_every{0};         ///< Between two jumps of the clock of the day of a service.
+  SimTime session_kill_every{0};  ///< Of one session, by an administrator of the database.
+  double drift = 0;               ///< By which share clocks are too fast or too slow at most.
+  SimTime forget_every{0};        ///< Between two times that a broker forgets acknowledgements.
+  SimTime recreate_every{0};      ///< Between two times that a topic or a queue is made anew.
+  SimTime standby_every{0};  ///< Between two times that new connections lead to a standby, or the server is read-only.
+  bool has_pooler = false;   ///< `Server::has_pooler`.
+  bool makes_sequences_stale = false;  ///< `Server::makes_sequences_stale`.
   DatabaseFaults database = {};
   BrokerFaults broker = {};
   ReceiverFaults receiver = {};

@@ -61,7 +61,7 @@ void QueueBroker::disturb() {
   if (!members_.empty()) close_channel(*members_[threads().any_of(members_.size())]);
 }
 
-/// Any of the messages that were acknowledged.
+/// Some of the last messages that were acknowledged.
 void QueueBroker::forget() {
   std::size_t left = threads().any_of(1 + most_forgotten);
   for (std::size_t place = messages_.size(); place-- > 0 && left > 0;) {

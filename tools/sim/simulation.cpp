@@ -35,7 +35,7 @@ Simulation::Simulation(const Plan& plan, const Migrated& migrated, bool records_
     : world_(plan, migrated, records_story) {
   world_.server.faults = plan.database;
   world_.server.has_pooler = plan.has_pooler && !plan.personality->has_one_writer;  // a file has no pooler
-  world_.server.has_stale_sequences = plan.has_stale_sequences;
+  world_.server.makes_sequences_stale = plan.makes_sequences_stale;
   world_.server.store().drift = any_drift();
   Publishing* publishing = nullptr;
   if (plan.relays > 0) {
@@ -97,7 +97,8 @@ void Simulation::step() {
   for (const auto& each : workloads_) each->step();
   for (Service& each : services_) {
     check_ended(each);
-    if (each.process->is_killed() || threads().has_ended(*each.process)) start(each);
+    const bool is_down = each.process->is_killed() || threads().has_ended(*each.process);
+    if (is_down && threads().now() >= each.starts_at) start(each);
   }
 }
 
@@ -127,6 +128,7 @@ void Simulation::kill(Service& service) {
   threads().kill(*service.process);
   ++counts_.kills;
   service.ends_by = 0s;
+  service.starts_at = threads().now() + (threads().any_of(2) == 0 ? SimTime(0) : SimTime(up_to(10s)));
   const SimTime later = threads().happens(world_.plan.late_end_rate) ? up_to(15s) : SimTime(0);
   world_.story.tell("", "{} is killed, and its sessions end {} later", service.name,
                     std::chrono::duration_cast<std::chrono::milliseconds>(later));
@@ -165,11 +167,7 @@ void Simulation::disturb_database() {
     const std::string client = server.kill_any_session();
     if (!client.empty()) world_.story.tell("", "an administrator kills a session of {}", client);
   }
-  if (happens_in_step(plan.mislead_every)) {
-    const auto time = up_to(5s);
-    world_.story.tell("", "for {}, new connections lead to a standby", time);
-    server.mislead(threads().now() + time);
-  }
+  if (!plan.personality->error.read_only.empty() && happens_in_step(plan.standby_every)) refuse_changes();
   if (happens_in_step(plan.failover_every)) lose_commits("a standby takes over", 2s);
   if (happens_in_step(plan.backup_every)) lose_commits("a backup is restored", longest_loss);
   if (happens_in_step(plan.jump_every)) {
@@ -179,12 +177,24 @@ void Simulation::disturb_database() {
   }
 }
 
+void Simulation::refuse_changes() {
+  const auto time = up_to(5s);
+  if (threads().any_of(2) == 0) {
+    world_.story.tell("", "for {}, new connections lead to a standby", time);
+    world_.server.lead_to_standby(threads().now() + time);
+  } else {
+    world_.story.tell("", "for {}, the server is read-only", time);
+    world_.server.become_read_only(threads().now() + time);
+  }
+}
+
 void Simulation::lose_commits(std::string_view how, std::chrono::milliseconds most) {
   const auto lost = up_to(most);
   const auto time = up_to(5s);
   world_.story.tell("", "{} in {}, without the last {}", how, time, lost);
   ++counts_.restarts;
   ++world_.failovers;
+  world_.last_failover = threads().now();
   for (const std::string& key : world_.server.fail_over(threads().now() + time, lost)) {
     world_.story.tell(key, "the effect of {} is lost", key);
     world_.lost.insert(key);
@@ -193,7 +203,8 @@ void Simulation::lose_commits(std::string_view how, std::chrono::milliseconds mo
 
 void Simulation::end_faults() {
   world_.is_quiet = true;
-  world_.server.mislead(0s);
+  world_.server.lead_to_standby(0s);
+  world_.server.become_read_only(0s);
   world_.server.faults = {.slowest = world_.plan.database.slowest};
   world_.story.tell("", "the faults end");
 }

@@ -43,7 +43,8 @@ class Simulation {
     std::string name;
     std::shared_ptr<Process> process = {};
     std::shared_ptr<std::stop_source> stop = {};
-    SimTime ends_by{0};  ///< It was told to stop, and must have ended at this time. 0: it was not told.
+    SimTime ends_by{0};    ///< It was told to stop, and must have ended at this time. 0: it was not told.
+    SimTime starts_at{0};  ///< A service that was killed starts at this time.
   };
 
   void start(Service&);
@@ -55,6 +56,7 @@ class Simulation {
   void end(Service&);
   void stop(Service&);
   void set_clock(Service&);
+  void refuse_changes();
   void lose_commits(std::string_view how, std::chrono::milliseconds most);
   void check_ended(const Service&);
   void end_faults();

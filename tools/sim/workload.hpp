@@ -39,7 +39,9 @@ struct World {
   bool is_healed = false;
 
   int failovers = 0;  ///< Also restored backups.
+  SimTime last_failover{0};
   bool had_failover() const noexcept { return failovers > 0; }
+  bool had_failover_since(SimTime time) const noexcept { return had_failover() && last_failover >= time; }
 
   /// The keys of which a failover has lost the effect. Others may know already that the effect was committed.
   std::set<std::string> lost = {};

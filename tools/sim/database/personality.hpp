@@ -21,8 +21,8 @@ struct Personality {
   /// The effect of BEGIN within a transaction.
   NestedBegin nested_begin;
 
-  /// After the end of a handler's transaction, its statements are in a transaction that nobody commits: autocommit is
-  /// off. Otherwise they fail.
+  /// After the end of a handler's transaction, its statements are in a transaction that only the handler can commit:
+  /// autocommit is off. Otherwise they fail, also after a BEGIN.
   bool begins_by_itself;
 
   /// BEGIN waits until no other transaction is open.
@@ -51,6 +51,7 @@ struct Personality {
 
   struct Codes {
     std::string_view duplicate, deadlock, lock_timeout, lost, cannot_connect, full, aborted, refused, nested;
+    std::string_view late;                 ///< Of a change by a handler whose transaction has ended.
     std::string_view conflict, read_only;  ///< Empty: it has no such error.
   } error;
 };
@@ -70,7 +71,7 @@ constexpr Personality mariadb_or_mysql(std::string_view name, bool shows_commits
           .conflicts_only_at_commit = conflicts_only_at_commit,
           .has_sequences = false,
           .shows_writers = false,
-          .error = {"1062", "1213", "1205", "2013", "2003", "1114", "", "", "", conflict, "1290"}};
+          .error = {"1062", "1213", "1205", "2013", "2003", "1114", "", "", "", "", conflict, "1290"}};
 }
 
 inline constexpr std::array personalities = {
@@ -87,21 +88,21 @@ inline constexpr std::array personalities = {
                 .has_sequences = false,
                 .shows_writers = false,
                 .lost_is_io_error = true,
-                .error = {"1555", "5", "5", "10", "14", "13", "1", "531", "1", "", ""}},
-    Personality{
-        .name = "postgresql",
-        .codes = "postgresql",
-        .refuses_commit_of_handler = true,
-        .nested_begin = NestedBegin::is_ignored,
-        .begins_by_itself = false,
-        .has_one_writer = false,
-        .error_aborts_transaction = true,
-        .deadlock_rolls_back = false,
-        .shows_commits_early = false,
-        .conflicts_only_at_commit = false,
-        .has_sequences = true,
-        .shows_writers = true,
-        .error = {"23505", "40P01", "55P03", "08006", "08001", "53100", "25P02", "TXI01", "", "40001", "25006"}},
+                .error = {"1555", "5", "5", "10", "14", "13", "1", "531", "1", "531", "", ""}},
+    Personality{.name = "postgresql",
+                .codes = "postgresql",
+                .refuses_commit_of_handler = true,
+                .nested_begin = NestedBegin::is_ignored,
+                .begins_by_itself = false,
+                .has_one_writer = false,
+                .error_aborts_transaction = true,
+                .deadlock_rolls_back = false,
+                .shows_commits_early = false,
+                .conflicts_only_at_commit = false,
+                .has_sequences = true,
+                .shows_writers = true,
+                .error = {"23505", "40P01", "55P03", "08006", "08001", "53100", "25P02", "TXI01", "", "25006", "40001",
+                          "25006"}},
     mariadb_or_mysql("mariadb", true, false, "1020"),  // without a binary log, with innodb_snapshot_isolation
     mariadb_or_mysql("mysql", false, true, "3101"),    // with group replication
 };

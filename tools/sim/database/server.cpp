@@ -15,8 +15,8 @@ namespace txinbox::sim {
 
 namespace {
 
-/// How many numbers a sequence is behind after a failover.
-constexpr std::int64_t longest_delay_of_sequence = 20;
+/// How many numbers a sequence gives at most that rows have.
+constexpr std::size_t most_stale_numbers = 20;
 
 }  // namespace
 
@@ -32,7 +32,12 @@ void Server::end_all_sessions(SimTime until) {
   down_until_ = until;
   ++restarts_;
   for (ServerSession* const each : sessions_) {
-    if (each != own_.get() && !(has_pooler && each->is_idle())) each->end();
+    if (each == own_.get()) continue;
+    if (has_pooler && each->is_idle()) {
+      each->is_read_only_ = false;
+    } else {
+      each->end();
+    }
   }
 }
 
@@ -48,8 +53,9 @@ std::set<std::string> Server::fail_over(SimTime until, SimTime lost) {
   for (const LostRow& each : store_.fail_over(Threads::instance()->now() - lost)) {
     if (each.table->definition().name == "effect") keys.insert(each.values.at(1).bytes);
   }
-  if (has_stale_sequences && personality().has_sequences) {
-    store_.find_table("txinbox_outbox_message")->set_number_back(longest_delay_of_sequence);
+  if (makes_sequences_stale && personality().has_sequences) {
+    const auto numbers = static_cast<std::int64_t>(1 + Threads::instance()->any_of(most_stale_numbers));
+    if (store_.find_table("txinbox_outbox_message")->set_number_back(numbers)) had_stale_sequence_ = true;
   }
   return keys;
 }

@@ -73,10 +73,13 @@ class ServerSession {
   bool is_lost() const noexcept { return is_lost_; }
   Server& server() const noexcept { return server_; }
 
+  /// What a request asks for. COMMIT is also the end of a statement that is a transaction of its own.
+  enum class Request { statement, commit, rollback };
+
   /// Sends a request, lets the server do `work`, and waits for the reply.
   ///
   /// Errors: `SimulatedError`.
-  void call(const std::function<void()>& work, bool is_commit = false);
+  void call(const std::function<void()>& work, Request = Request::statement);
 
   // --- What the server does. Only within `call`.
 
@@ -127,8 +130,9 @@ class ServerSession {
   void change_of_client(const std::string& sql);
   View& view() const noexcept { return tables_->view; }
   void refuse_aborted() const;
-  bool conflicts(bool is_commit) const;
-  void fail_statement(const ServerError&, std::size_t changes, bool is_commit);
+  void check_faults(Request) const;
+  bool refuses_changes() const;
+  void fail_statement(const ServerError&, std::size_t changes, Request);
   void run_once(const std::string& sql, const Values& parameters, std::vector<Values>* rows);
   void commit_late();
   [[noreturn]] void lose(std::string_view what);
@@ -138,7 +142,7 @@ class ServerSession {
   std::unique_ptr<TableConnection> tables_;
   std::shared_ptr<Transaction> transaction_;
   std::vector<std::shared_ptr<Transaction>> ended_;  ///< A thread may still wait in one of them.
-  const bool is_read_only_;                          ///< The connection leads to a standby.
+  bool is_read_only_;                                ///< The connection leads to a standby.
   bool is_lost_ = false;
   bool is_in_call_ = false;
   bool commits_late_ = false;  ///< The connection ends during this call's COMMIT.
@@ -160,11 +164,12 @@ class Server {
 
   DatabaseFaults faults;
 
-  /// Idle connections outlive restarts and failovers, because a pooler gives them to the new server.
+  /// Idle connections outlive restarts and failovers: a pooler gives them to the new server, and they wait for it.
   bool has_pooler = false;
 
-  /// After a failover, the sequence of the outbox is behind its rows, if the database has sequences.
-  bool has_stale_sequences = false;
+  /// After a failover, the sequence of the outbox gives numbers that rows have, if the database has sequences.
+  bool makes_sequences_stale = false;
+  bool had_stale_sequence() const noexcept { return had_stale_sequence_; }
 
   /// Ends all sessions. Nobody can connect until the time. What was durable stays.
   void restart(SimTime until);
@@ -174,7 +179,10 @@ class Server {
   std::set<std::string> fail_over(SimTime until, SimTime lost);
 
   /// Until this time, new connections lead to a standby, which refuses all changes.
-  void mislead(SimTime until) noexcept { misleads_until_ = until; }
+  void lead_to_standby(SimTime until) noexcept { leads_to_standby_until_ = until; }
+
+  /// Until this time, the server refuses all changes, also in the transactions that are open.
+  void become_read_only(SimTime until) noexcept { read_only_until_ = until; }
 
   /// Ends the sessions of a process.
   void end_sessions(const Process&) noexcept;
@@ -200,7 +208,9 @@ class Server {
   std::vector<std::unique_ptr<TableConnection>> unused_tables_;
   std::vector<ServerSession*> sessions_;
   SimTime down_until_{0};
-  SimTime misleads_until_{0};
+  SimTime leads_to_standby_until_{0};
+  SimTime read_only_until_{0};
+  bool had_stale_sequence_ = false;
   int restarts_ = 0;
   std::chrono::milliseconds lock_timeout_{1000};
   std::unique_ptr<ServerSession> own_;

@@ -32,8 +32,7 @@ ServerSession::ServerSession(Server& server, std::shared_ptr<Process> client)
     : server_(server),
       client_(std::move(client)),
       tables_(server.take_tables()),
-      is_read_only_(client_ != nullptr && threads().now() < server.misleads_until_ &&
-                    !server.personality().error.read_only.empty()) {
+      is_read_only_(client_ != nullptr && threads().now() < server.leads_to_standby_until_) {
   server_.sessions_.push_back(this);
   sessions()[tables_->handle] = this;
 }
@@ -56,7 +55,7 @@ void ServerSession::lose(std::string_view what) {
   throw SimulatedError(server_.personality(), server_.personality().error.lost, what);
 }
 
-void ServerSession::call(const std::function<void()>& work, bool is_commit) {
+void ServerSession::call(const std::function<void()>& work, Request request) {
   auto& threads = *Threads::instance();
   const auto wait = [&] {
     threads.sleep_for(1us + SimTime(threads.random()() % static_cast<std::uint64_t>(server_.faults.slowest.count())));
@@ -67,22 +66,22 @@ void ServerSession::call(const std::function<void()>& work, bool is_commit) {
   is_in_call_ = true;
   const std::shared_ptr<void> ends(nullptr, [this](void*) { is_in_call_ = false; });
   wait();
+  while (server_.has_pooler && !has_transaction() && !is_lost_ && !server_.is_up()) threads.sleep_for(10ms);
   if (is_lost_) lose("connection that the server has ended");
   if (!server_.is_up() || threads.happens(server_.faults.lose_request)) {
     end();
     lose("lost request");
   }
-  may_have_committed = is_commit;
-  commits_late_ = is_commit && threads.happens(server_.faults.commit_late);
+  may_have_committed = request == Request::commit;
+  commits_late_ = request == Request::commit && threads.happens(server_.faults.commit_late);
   std::optional<std::string> code;
   const std::size_t changes = has_transaction() ? Store::changes(*view().transaction) : 0;
   try {
-    if (threads.happens(server_.faults.refuse)) throw ServerError(server_.personality().error.full);
-    if (conflicts(is_commit)) throw ServerError(server_.personality().error.conflict);
+    check_faults(request);
     work();
   } catch (const ServerError& error) {
     code = error.what();
-    fail_statement(error, changes, is_commit);
+    fail_statement(error, changes, request);
   }
   if (std::exchange(commits_late_, false)) end();
   if (is_lost_) lose("connection that the server has ended");
@@ -95,20 +94,30 @@ void ServerSession::call(const std::function<void()>& work, bool is_commit) {
   if (code) throw SimulatedError(server_.personality(), *code, "error of the server");
 }
 
-/// Whether this statement cannot be serialized with another transaction.
-bool ServerSession::conflicts(bool is_commit) const {
+/// A ROLLBACK always succeeds.
+void ServerSession::check_faults(Request request) const {
+  if (request == Request::rollback || (has_transaction() && view().transaction->is_aborted)) return;
   const Personality& personality = server_.personality();
-  const bool can =
-      has_transaction() && !personality.error.conflict.empty() && (is_commit || !personality.conflicts_only_at_commit);
-  return can && threads().happens(server_.faults.conflict);
+  if (threads().happens(server_.faults.refuse)) throw ServerError(personality.error.full);
+  const bool is_commit = request == Request::commit;
+  const bool can_conflict = is_commit || (has_transaction() && !personality.conflicts_only_at_commit);
+  if (can_conflict && !personality.error.conflict.empty() && threads().happens(server_.faults.conflict)) {
+    throw ServerError(personality.error.conflict);
+  }
 }
 
-void ServerSession::fail_statement(const ServerError& error, std::size_t changes, bool is_commit) {
+/// Whether this connection, or the server, is read-only now. A file is never.
+bool ServerSession::refuses_changes() const {
+  if (server_.personality().error.read_only.empty()) return false;
+  return is_read_only_ || threads().now() < server_.read_only_until_;
+}
+
+void ServerSession::fail_statement(const ServerError& error, std::size_t changes, Request request) {
   if (!has_transaction()) return;
   const Personality& personality = server_.personality();
   const bool is_conflict = error.what() == personality.error.conflict;
   const bool loses = is_conflict || error.what() == personality.error.deadlock;
-  if ((is_commit && is_conflict) || (loses && personality.deadlock_rolls_back)) return roll_back();
+  if ((request == Request::commit && is_conflict) || (loses && personality.deadlock_rolls_back)) return roll_back();
   server_.store().undo_since(*view().transaction, changes);
   if (personality.error_aborts_transaction) view().transaction->is_aborted = true;
 }
@@ -195,7 +204,7 @@ std::size_t ServerSession::run(const std::string& sql, const Values& parameters,
   refuse_aborted();
   const bool is_alone = !has_transaction();
   const bool is_read = sql.starts_with("SELECT");
-  if (is_read_only_ && !is_read) throw ServerError(server_.personality().error.read_only);
+  if (!is_read && refuses_changes()) throw ServerError(server_.personality().error.read_only);
   if (is_alone && !is_read) begin();
   const std::size_t changes = has_transaction() ? Store::changes(*view().transaction) : 0;
   while (true) {
@@ -241,13 +250,12 @@ void ServerSession::begin_of_client() {
 
 void ServerSession::change_of_client(const std::string& sql) {
   const bool is_alone = !has_transaction();
-  if (is_alone && is_in_handler) {
-    if (!server_.personality().begins_by_itself) {
-      has_refused_commit = true;
-      throw ServerError(server_.personality().error.refused);
-    }
-    begin();
+  const Personality& personality = server_.personality();
+  if (is_in_handler && !is_in_guarded_transaction() && !personality.begins_by_itself) {
+    if (personality.error.late == personality.error.refused) has_refused_commit = true;
+    throw ServerError(personality.error.late);
   }
+  if (is_alone && is_in_handler) begin();
   (void)run(sql);
   if (is_alone && !is_in_handler) ++foreign_commits;
 }
@@ -255,6 +263,8 @@ void ServerSession::change_of_client(const std::string& sql) {
 void ServerSession::execute(const std::string& sql) {
   const auto name = [&] { return sql.substr(sql.rfind(' ') + 1); };
   const std::string_view text = sql;
+  const bool commits = text == "COMMIT" || (text == "BEGIN" && has_transaction() &&
+                                            server_.personality().nested_begin == NestedBegin::commits);
   call(
       [&] {
         if (text == "BEGIN") return begin_of_client();
@@ -267,7 +277,9 @@ void ServerSession::execute(const std::string& sql) {
         }
         change_of_client(sql);
       },
-      text == "COMMIT");
+      commits                        ? Request::commit
+      : text.starts_with("ROLLBACK") ? Request::rollback
+                                     : Request::statement);
 }
 
 void ServerSession::run_into_deadlock() {

@@ -63,7 +63,7 @@ class SimSession final : public Session {
     if (server_.is_lost()) return false;
     try {
       server_.is_in_handler = false;
-      server_.call([&] { server_.roll_back(); });
+      server_.call([&] { server_.roll_back(); }, ServerSession::Request::rollback);
       return true;
     } catch (const DatabaseError&) {
       return false;
@@ -100,7 +100,7 @@ class SimSession final : public Session {
           server_.commit();
           status = CommitStatus::committed;
         },
-        true);
+        ServerSession::Request::commit);
     return status;
   }
 
@@ -112,11 +112,13 @@ class SimSession final : public Session {
   RollbackStatus roll_back() noexcept override {
     bool is_ours = false;
     try {
-      server_.call([&] {
-        is_ours = server_.has_transaction() && server_.roll_back_to_savepoint(guard_);
-        server_.is_in_handler = false;
-        server_.roll_back();
-      });
+      server_.call(
+          [&] {
+            is_ours = server_.has_transaction() && server_.roll_back_to_savepoint(guard_);
+            server_.is_in_handler = false;
+            server_.roll_back();
+          },
+          ServerSession::Request::rollback);
     } catch (const DatabaseError&) {
       return RollbackStatus::failed;
     }
@@ -143,7 +145,8 @@ class SimSession final : public Session {
   bool rollback_to_savepoint() noexcept override {
     bool is_there = false;
     try {
-      server_.call([&] { is_there = server_.roll_back_to_savepoint(step_) && server_.release_savepoint(step_); });
+      server_.call([&] { is_there = server_.roll_back_to_savepoint(step_) && server_.release_savepoint(step_); },
+                   ServerSession::Request::rollback);
     } catch (const DatabaseError&) {
       return false;
     }
@@ -153,7 +156,11 @@ class SimSession final : public Session {
   bool shows_commits_early() const noexcept override { return personality_.shows_commits_early; }
   bool wait_until_durable(std::string_view consumer, std::string_view business_key) override {
     std::size_t found = 0;
-    server_.call([&] { found = server_.run(keep_sql, {text(consumer), text(business_key)}); }, true);
+    server_.call(
+        [&] {
+          found = server_.run(keep_sql, {text(consumer), text(business_key)});
+        },
+        ServerSession::Request::commit);
     return found == 1;
   }
 
@@ -168,7 +175,7 @@ class SimSession final : public Session {
   }
   std::size_t change(const std::string& sql) override {
     std::size_t changed = 0;
-    server_.call([&] { changed = run_now(sql); }, true);
+    server_.call([&] { changed = run_now(sql); }, ServerSession::Request::commit);
     return changed;
   }
   Changed change_kept(const KeptStatement& statement, std::span<const Parameter> values) override {
@@ -178,7 +185,7 @@ class SimSession final : public Session {
           changed.rows = run_now(statement.sql(dialect()), values_of(values));
           if (changed.rows == 1) changed.number = server_.marked();
         },
-        true);
+        ServerSession::Request::commit);
     return changed;
   }
   std::vector<Row> read(const std::string& sql, std::size_t /*columns*/) override {

@@ -103,12 +103,13 @@ class Table {
   std::int64_t next_number() noexcept { return ++last_number_; }
   void use_number(std::int64_t number) noexcept { last_number_ = std::max(last_number_, number); }
 
-  /// As a sequence that was not replicated with the rows.
-  void set_number_back(std::int64_t numbers) noexcept {
-    last_number_ = std::max<std::int64_t>(0, last_number_ - numbers);
+  /// As a sequence that was not replicated with the rows. Returns false if no number was given yet.
+  bool set_number_back(std::int64_t numbers) noexcept {
+    const std::int64_t before = std::exchange(last_number_, std::max<std::int64_t>(0, last_number_ - numbers));
+    return last_number_ < before;
   }
 
-  /// Gives the numbers behind the last committed row again.
+  /// Gives the numbers after the last committed row again.
   void reuse_numbers() noexcept;
 
  private:

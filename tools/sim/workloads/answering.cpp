@@ -170,7 +170,8 @@ void Answering::answered(const std::string& key, const http::Response& response)
 std::optional<std::string> Answering::wrong_effects(const std::string& key, const Client& client) {
   if (world_.plan.answers_under_lease) {
     if (client.returns == 0) return "a handler that has never returned";
-    if (world_.had_failover() || world_.is_consumed("http", key_of_row(key))) return std::nullopt;
+    if (world_.had_failover_since(client.leases.since) || world_.is_consumed("http", key_of_row(key)))
+      return std::nullopt;
     return "no durable row";
   }
   const std::size_t effects = world_.effects_of(key);
@@ -181,8 +182,8 @@ std::optional<std::string> Answering::wrong_effects(const std::string& key, cons
 
 /// Whether the database may have lost the answer after a client got it.
 bool Answering::may_differ(const std::string& key, const Client& client) const {
-  if (world_.plan.answers_under_lease) return world_.had_failover();
-  return world_.lost.contains(key) || (client.act == Act::refuses && world_.had_failover());
+  if (world_.plan.answers_under_lease) return world_.had_failover_since(client.leases.since);
+  return world_.lost.contains(key) || (client.act == Act::refuses && world_.had_failover_since(client.leases.since));
 }
 
 std::optional<Waiting> Answering::waiting(bool /*stuck*/) {

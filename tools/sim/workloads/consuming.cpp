@@ -1,6 +1,7 @@
 #include "sim/workloads/consuming.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <span>
 #include <stop_token>
 #include <utility>
@@ -47,7 +48,8 @@ bool Consuming::add(const Placed& placed) {
   sent.can_succeed = can_succeed(sent.act, *plan.personality);
   sent.commits = commits(sent.act, *plan.personality);
   sent.has_order = plan.broker_kind != BrokerKind::queue && (!plan.orders_by_key || placed.record_key);
-  if (sent.has_order && !placed.is_sent_again) {
+  // A handler that commits its effect alone has rolled back the messages of its batch that come before it.
+  if (sent.has_order && !placed.is_sent_again && sent.act != Act::commits_another) {
     sent.sequence = fmt::format("lane{}{}", placed.lane, placed.record_key.value_or(""));
     sent.position = positions_[sent.sequence]++;
   }
@@ -122,6 +124,19 @@ Consuming::Act Consuming::act_now(const std::string& key, Sent& sent) const {
   return sent.is_repaired ? Act::succeeds : sent.act;
 }
 
+namespace {
+
+/// Does it, and ignores an error with this code. This is what the handler does wrong.
+void ignore(std::string_view code, const std::function<void()>& work) {
+  try {
+    work();
+  } catch (const DatabaseError& error) {
+    if (error.code() != code) throw;
+  }
+}
+
+}  // namespace
+
 /// `set` has all messages of the call, if the handler is one for a set.
 void Consuming::handle(::sqlite3* connection, Delivery& delivery, std::span<const Delivery> set) {
   const std::string key = delivery.message().business_key;
@@ -144,21 +159,17 @@ void Consuming::handle(::sqlite3* connection, Delivery& delivery, std::span<cons
     run(effect);
     run("ROLLBACK TO of_handler");
   }
-  if (act == Act::swallows_deadlock) {
-    try {
-      ServerSession::of(connection).run_into_deadlock();
-    } catch (const DatabaseError& error) {
-      if (error.code() != world_.plan.personality->error.deadlock) throw;
-    }  // this is what it does wrong
-  }
   run(effect);
   world_.story.tell(key, "{} has written the effect of {}", name, key);
   const Transaction* const transaction = ServerSession::of(connection).transaction();
   if (transaction != nullptr) ran_in_[transaction->name].push_back(key);
-  if (publishing_ != nullptr) publishing_->add(connection, key, sent.sequence, sent.position);
+  if (publishing_ != nullptr && act != Act::commits_another) {
+    publishing_->add(connection, key, sent.sequence, sent.position);
+  }
   // Another handler of the set has ended the transaction. What is committed now would be without a claim.
   if (act >= Act::commits && !ServerSession::of(connection).is_in_guarded_transaction()) return;
   if (sent.commits && act == sent.act) hurt_batch_of(connection, set);
+  const auto& database = world_.plan.personality->error;
   switch (act) {
     case Act::is_slow:
       return threads().sleep_for(2s);
@@ -183,19 +194,28 @@ void Consuming::handle(::sqlite3* connection, Delivery& delivery, std::span<cons
       return;
     case Act::rolls_back:
       return run("ROLLBACK");
+    case Act::swallows_deadlock:
+      return ignore(database.deadlock, [&] { ServerSession::of(connection).run_into_deadlock(); });
     case Act::writes_after_rollback:
       run("ROLLBACK");
-      return run(effect);
+      return ignore(database.late, [&] { run(effect); });
     case Act::commits:
       return run("COMMIT");
-    case Act::writes_after_commit:
+    case Act::commits_and_throws:
       run("COMMIT");
-      return run(effect);
+      throw std::runtime_error("the handler fails after its commit");
+    case Act::writes_after_commit:
+      ignore(database.refused, [&] { run("COMMIT"); });
+      return ignore(database.late, [&] { run(effect); });
     case Act::begins:
       return run("BEGIN");
+    case Act::commits_another:
+      run("ROLLBACK");
+      run("BEGIN");
+      run(effect);
+      return run("COMMIT");
     case Act::succeeds:
     case Act::goes_back:
-    case Act::swallows_deadlock:
       return;
   }
 }
@@ -234,7 +254,8 @@ bool Consuming::has_abandoned_claim(const std::string& key) const {
 
 bool Consuming::may_be_dead_letter(const std::string& key, const Sent& sent) const {
   // Each refusal, and one failure of its own, may have counted twice.
-  const bool may_have_failed = sent.refusals > 0 && 2 * (sent.refusals + 1) >= world_.plan.max_attempts;
+  const int most = world_.plan.max_attempts;
+  const bool may_have_failed = most > 0 && sent.refusals > 0 && 2 * (sent.refusals + 1) >= most;
   return !sent.can_succeed || sent.is_hurt || may_have_failed ||
          (sent.is_claim_committed && (world_.had_failover() || has_abandoned_claim(key)));
 }
@@ -250,7 +271,7 @@ void Consuming::end_of(const BrokerMessage& message, const DeadLetter* letter) {
     sent.is_dead_letter = true;
     if (is_held(sent)) story.wrong(key, "is a dead letter, although it must wait for the operator");
     if (!may_be_dead_letter(key, sent)) story.wrong(key, "is a dead letter although its handler succeeds");
-    if (effects > (sent.may_be_torn() ? 1 : 0)) story.wrong(key, "is a dead letter with {} effects", effects);
+    if (effects > sent.most_torn_effects()) story.wrong(key, "is a dead letter with {} effects", effects);
     return;
   }
   story.tell(key, "{} is acknowledged", message.id);
@@ -269,12 +290,13 @@ bool Consuming::is_held(const Sent& sent) const noexcept { return world_.plan.ho
 /// The handler of the message begins. The message is not discarded or erased, and no earlier message of its sequence is
 /// parked.
 void Consuming::check_begin(const std::string& key, const Sent& sent) {
-  if (operator_.decision(key).is_discard_done && !world_.had_failover())
+  if (operator_.decision(key).is_discard_done && !world_.had_failover_since(sent.sent_at))
     world_.story.wrong(key, "runs although it is discarded");
-  eraser_.check_begin(key);
-  if (sent.sequence.empty() || world_.had_failover()) return;  // a failover can undo that the operator has discarded it
+  eraser_.check_begin(key, sent.sent_at);
+  if (sent.sequence.empty()) return;
   for (const std::string& each : operator_.parked()) {
     const Sent& parked = sent_.at(each);
+    if (world_.had_failover_since(parked.sent_at)) continue;  // it can undo that the operator has discarded it
     if (parked.sequence == sent.sequence && parked.position < sent.position) {
       world_.story.wrong(key, "runs although {}, which comes before it in its lane, is parked", each);
     }
@@ -291,7 +313,7 @@ bool Consuming::has_right_effects(const std::string& key, const Sent& sent, std:
 /// decision, or that the message was parked. Then it runs again, and its handler may succeed now.
 bool Consuming::may_be_left(const Sent& sent, std::size_t effects) const {
   const bool may_have_run = world_.had_failover() && sent.may_be_acknowledged();
-  return effects == 0 || (effects == 1 && (sent.may_be_torn() || may_have_run));
+  return effects <= sent.most_torn_effects() || (effects == 1 && may_have_run);
 }
 
 void Consuming::check_end() {

@@ -41,10 +41,11 @@ class Consuming final : public Workload {
   struct Sent {
     Act act = Act::succeeds;
     bool can_succeed = true;    ///< Its handler returns at last, and has its effect then.
-    bool commits = false;       ///< Its handler commits the claims of its batch.
+    bool commits = false;       ///< Its handler commits the claims of its batch, or its effect without its claim.
     std::string sequence = {};  ///< The messages whose order must be kept. Empty: the message has no order.
     std::size_t position = 0;   ///< In the sequence.
     bool has_order = false;
+    SimTime sent_at = threads().now();
     int runs = 0;
     bool is_dead_letter = false;
 
@@ -66,7 +67,13 @@ class Consuming final : public Workload {
     /// How many effects it has when it is acknowledged.
     std::size_t right_effects() const noexcept { return act == Act::refuses ? 0 : 1; }
     bool may_be_acknowledged() const noexcept { return can_succeed || act == Act::swallows || is_repaired; }
-    bool may_be_torn() const noexcept { return commits || is_hurt; }
+
+    /// How many effects it can have although its claim was not consumed. A handler that commits its effect without its
+    /// claim can do so in each run.
+    std::size_t most_torn_effects() const noexcept {
+      if (act == Act::commits_another && commits) return static_cast<std::size_t>(runs);
+      return commits || is_hurt ? 1 : 0;
+    }
   };
 
   void consume(const std::stop_token&);

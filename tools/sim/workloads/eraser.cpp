@@ -90,8 +90,9 @@ void Eraser::check_erased(const std::string& key) {
   }
 }
 
-void Eraser::check_begin(const std::string& key) {
-  if (erased_.contains(key) && !world_.had_failover()) world_.story.wrong(key, "runs although it is erased");
+void Eraser::check_begin(const std::string& key, SimTime sent_at) {
+  if (erased_.contains(key) && !world_.had_failover_since(sent_at))
+    world_.story.wrong(key, "runs although it is erased");
 }
 
 }  // namespace txinbox::sim

@@ -27,8 +27,8 @@ class Eraser {
   /// Whether `take_due` will return a key.
   bool has_more() const noexcept { return !again_.empty(); }
 
-  /// The handler of the message begins. Tells the story if the message is erased.
-  void check_begin(const std::string& key);
+  /// The handler of a message, which was sent at this time, begins. Tells the story if the message is erased.
+  void check_begin(const std::string& key, SimTime sent_at);
 
  private:
   void erase_some(const std::stop_token&);

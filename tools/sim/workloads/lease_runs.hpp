@@ -23,6 +23,7 @@ struct LeaseRuns {
     std::shared_ptr<Process> process;
     Lease* lease;
   };
+  SimTime since = threads().now();  ///< When the message was sent first.
   std::vector<Run> running = {};
   std::set<std::int64_t> fences = {};        ///< Of all handlers that have begun.
   std::optional<std::int64_t> done_at = {};  ///< The highest fence when somebody was told that the message is done.
@@ -39,7 +40,7 @@ class LeaseRun {
  public:
   /// Tells the story if another handler has the lease by its own clock, or if the message is done.
   LeaseRun(World& world, const std::string& key, LeaseRuns& runs, Lease& lease) : runs_(runs), lease_(lease) {
-    if (!world.had_failover()) check(world, key);
+    if (!world.had_failover_since(runs.since)) check(world, key);
     runs_.fences.insert(lease.fence());
     runs_.running.push_back({Threads::instance()->current_process_ptr(), &lease});
   }

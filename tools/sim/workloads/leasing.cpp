@@ -98,14 +98,15 @@ void Leasing::end_of(const BrokerMessage& message, const DeadLetter* letter) {
     story.tell(key, "the broker has the dead letter of {}: {}", message.id, letter->reason);
     sent.is_dead_letter = true;
     if (sent.act != Act::fails) story.wrong(key, "is a dead letter although its handler succeeds");
-    if (state != "parked" && !world_.had_failover()) story.wrong(key, "is a dead letter, and its row is '{}'", state);
+    if (state != "parked" && !world_.had_failover_since(sent.leases.since))
+      story.wrong(key, "is a dead letter, and its row is '{}'", state);
     return;
   }
   story.tell(key, "{} is acknowledged", message.id);
   if (sent.is_dead_letter) return;
   sent.leases.set_done();
   if (sent.successes == 0) story.wrong(key, "is acknowledged although its handler has never returned");
-  if (!world_.had_failover() && !world_.is_consumed("lease", key)) {
+  if (!world_.had_failover_since(sent.leases.since) && !world_.is_consumed("lease", key)) {
     story.wrong(key, "is acknowledged, and no durable row says so; its row is '{}'", state);
   }
 }
@@ -114,7 +115,8 @@ void Leasing::check_end() {
   for (const auto& [key, sent] : sent_) {
     const std::string state = state_of(key);
     const std::string_view right = sent.is_dead_letter ? "parked" : "consumed";
-    if (state != right && !world_.had_failover()) world_.story.wrong(key, "has a row '{}' at the end", state);
+    if (state != right && !world_.had_failover_since(sent.leases.since))
+      world_.story.wrong(key, "has a row '{}' at the end", state);
   }
 }
 
