@@ -75,9 +75,17 @@ TEST_CASE("simulated broker: a topic that is made anew has what was not acknowle
     broker.recreate();
     CHECK_FALSE(source->holds(taken[1]));
     source->acknowledge(std::vector{&taken[4]});  // it acknowledges nothing
-    std::vector<std::string> bodies = take_all(*source);
-    if (bodies.empty()) bodies = take_all(*source);  // a channel has ended
-    CHECK(bodies.size() >= sent - 1);
+    const auto take_again = [&] {
+      const std::size_t first = take_all(*source).size();  // 0 if a channel has ended
+      return first + take_all(*source).size();
+    };
+    CHECK(take_again() >= sent - 1);
+    std::size_t acknowledged = 0;
+    for (int i = 0; i < 20; ++i) {
+      broker.recreate();
+      acknowledged += take_again();
+    }
+    CHECK(acknowledged > 0);
   });
 }
 
@@ -93,11 +101,11 @@ TEST_CASE("simulated broker: a queue with a limit sets a message aside after its
       CHECK(taken[0].deliveries == i);
     }
     const auto source = broker->connect();
-    broker->expel_silent();
+    broker->step();
     CHECK(source->poll(1, 10ms).empty());
     CHECK(broker->waiting([](auto, const auto&) { return true; }));
     Threads::instance()->sleep_for(60s);
-    broker->expel_silent();
+    broker->step();
     const std::vector<Incoming> taken = broker->connect()->poll(1, 10ms);
     REQUIRE(taken.size() == 1);
     CHECK(taken[0].deliveries == 1);

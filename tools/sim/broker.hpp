@@ -111,8 +111,8 @@ class Broker {
   /// some or all of what was, perhaps with other ids.
   virtual void recreate() = 0;
 
-  /// Ends the connections of members that have not polled for a time. The world calls it in each step.
-  virtual void expel_silent() = 0;
+  /// Ends the connections of members that have not polled for a time. The world calls it each 20 ms.
+  virtual void step() = 0;
 
   /// The lanes with unacknowledged messages, or the unacknowledged messages of a queue, for which `counts` is true.
   using Counts = std::function<bool(std::optional<std::size_t> lane, const BrokerMessage&)>;

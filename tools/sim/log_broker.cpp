@@ -77,8 +77,8 @@ void LogBroker::recreate() {
   }
 }
 
-void LogBroker::expel_silent() {
-  Broker::expel_silent(members_, [this](LogSource& member) { leave(member); });
+void LogBroker::step() {
+  expel_silent(members_, [this](LogSource& member) { leave(member); });
 }
 
 void LogBroker::join(LogSource& member) {

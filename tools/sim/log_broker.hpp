@@ -29,7 +29,7 @@ class LogBroker final : public Broker {
   void recreate() override;
 
   /// Removes members that have not polled for the time-out of the session.
-  void expel_silent() override;
+  void step() override;
 
   std::optional<Waiting> waiting(const Counts& counts) const override;
 

@@ -79,7 +79,7 @@ void QueueBroker::recreate() {
   forget();
 }
 
-void QueueBroker::expel_silent() {
+void QueueBroker::step() {
   const auto end = aside_.upper_bound(threads().now());
   for (auto each = aside_.begin(); each != end; ++each) {
     messages_[each->second].deliveries = 0;
@@ -87,7 +87,7 @@ void QueueBroker::expel_silent() {
   }
   if (end != aside_.begin()) wake_members();
   aside_.erase(aside_.begin(), end);
-  Broker::expel_silent(members_, [this](QueueSource& member) { close_channel(member); });
+  expel_silent(members_, [this](QueueSource& member) { close_channel(member); });
 }
 
 QueueSource::~QueueSource() { QueueSource::close(); }

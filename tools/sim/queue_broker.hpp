@@ -29,7 +29,7 @@ class QueueBroker final : public Broker {
 
   /// Also moves messages back that were set aside. Ends the channels of members that have not polled for the time of
   /// the heartbeat.
-  void expel_silent() override;
+  void step() override;
 
   std::optional<Waiting> waiting(const Counts& counts) const override;
 

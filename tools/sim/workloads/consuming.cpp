@@ -82,14 +82,7 @@ void Consuming::consume(const std::stop_token& stop) {
                      .max_backoff = 2s,
                      .breaker = breaker_of(plan)};
   if (plan.max_waiting > 0) options.max_waiting = plan.max_waiting;
-  const std::size_t most_running = plan.batch * plan.workers;
-  const std::size_t in_flight =
-      options.max_in_flight > 0 ? options.max_in_flight : std::max<std::size_t>(16, 4 * most_running);
-  source->on_taken = [&] {
-    // Those that run may have been taken back by the broker.
-    const std::size_t most = in_flight + options.max_waiting + most_running;
-    if (source->held() > most) world_.story.wrong("", "{} messages are held, and {} may be", source->held(), most);
-  };
+  watch_held(world_, *source, options);
   const auto message_of = [](const Incoming& in) { return Message{.business_key = std::string(in.body)}; };
   const Handler one = [this](::sqlite3* connection, Delivery& delivery) { handle(connection, delivery, {}); };
   const BatchHandler set = [this](::sqlite3* connection, std::span<Delivery> deliveries) {

@@ -1,10 +1,21 @@
 #include "sim/workloads/feed.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include <fmt/format.h>
 
 namespace txinbox::sim {
+
+void watch_held(World& world, SimSource& source, const RunOptions& options) {
+  // Those that run may have been taken back by the broker.
+  const std::size_t running = options.batch * options.workers;
+  const std::size_t in_flight =
+      options.max_in_flight > 0 ? options.max_in_flight : std::max<std::size_t>(16, 4 * running);
+  source.on_taken = [&world, &source, most = in_flight + options.max_waiting + running] {
+    if (source.held() > most) world.story.wrong("", "{} messages are held, and {} may be", source.held(), most);
+  };
+}
 
 Feed::Feed(World& world, std::string prefix, std::size_t messages)
     : world_(world),
@@ -16,7 +27,7 @@ Feed::Feed(World& world, std::string prefix, std::size_t messages)
 
 void Feed::step(const std::function<bool(const Placed&)>& add) {
   while (sent_ < due_by_now(world_, messages_)) send(add);
-  broker_->expel_silent();
+  broker_->step();
   if (world_.is_quiet) {
     broker_->faults = {};
     return;

@@ -24,6 +24,9 @@ inline BreakerOptions breaker_of(const Plan& plan) {
   return {.failures = plan.breaker, .pause = std::chrono::seconds(1), .max_pause = std::chrono::seconds(10)};
 }
 
+/// Tells the story if `run` takes more messages from the source than these options allow.
+void watch_held(World&, SimSource&, const RunOptions&);
+
 /// A message that is sent now.
 struct Placed {
   std::string key;

@@ -51,9 +51,13 @@ void Leasing::serve(std::size_t, const std::stop_token& stop) {
   LeaseConsumer consumer(pool, "lease", {.length = lease_time, .heartbeat = plan.has_heartbeat ? lease_time / 3 : 0ms},
                          {.stop = stop, .max_attempts = plan.max_attempts, .count_starts = plan.counts_starts});
   const std::unique_ptr<SimSource> source = feed_.broker().connect();
-  RunOptions options{
-      .workers = plan.workers, .max_in_flight = plan.max_in_flight, .max_backoff = 2s, .breaker = breaker_of(plan)};
+  RunOptions options{.batch = 1,
+                     .workers = plan.workers,
+                     .max_in_flight = plan.max_in_flight,
+                     .max_backoff = 2s,
+                     .breaker = breaker_of(plan)};
   if (plan.max_waiting > 0) options.max_waiting = plan.max_waiting;
+  watch_held(world_, *source, options);
   (void)txinbox::run(
       *source, consumer, [](const Incoming& in) { return Message{.business_key = std::string(in.body)}; },
       [this](Lease& lease) { handle(lease); }, options);
