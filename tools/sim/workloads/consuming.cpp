@@ -250,7 +250,7 @@ bool Consuming::may_be_dead_letter(const std::string& key, const Sent& sent) con
   const int most = world_.plan.max_attempts;
   const bool may_have_failed = most > 0 && sent.refusals > 0 && 2 * (sent.refusals + 1) >= most;
   return !sent.can_succeed || sent.is_hurt || may_have_failed ||
-         (sent.is_claim_committed && (world_.had_failover() || has_abandoned_claim(key)));
+         (sent.is_claim_committed && (world_.had_failover_since(sent.sent_at) || has_abandoned_claim(key)));
 }
 
 /// The broker has learned that a message is done. It will not deliver it again.
@@ -305,7 +305,7 @@ bool Consuming::has_right_effects(const std::string& key, const Sent& sent, std:
 /// Whether a message that is discarded, or that is a dead letter, may have so many effects. A failover can undo the
 /// decision, or that the message was parked. Then it runs again, and its handler may succeed now.
 bool Consuming::may_be_left(const Sent& sent, std::size_t effects) const {
-  const bool may_have_run = world_.had_failover() && sent.may_be_acknowledged();
+  const bool may_have_run = world_.had_failover_since(sent.sent_at) && sent.may_be_acknowledged();
   return effects <= sent.most_torn_effects() || (effects == 1 && may_have_run);
 }
 
