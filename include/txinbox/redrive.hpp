@@ -169,8 +169,7 @@ RedriveSummary redrive(Source& source, const Republisher& publish, Pool& pool, c
 /// @param topic see `OutgoingMessage::topic`.
 /// @param filter which messages. Of them, only those are published that are parked, and whose payload is stored.
 /// @param by who does it, and why: a row of `txinbox_audit` for each message, with the action "redrive_stored". None:
-/// no
-///           row is written.
+///           no row is written.
 ///
 /// @transaction one of its own for each message; none may be open.
 /// @blocking    it waits for a delivery that holds a key.

@@ -99,9 +99,9 @@ class OperatorPage {
   /// @threads  any number.
   Response handle(const Request& request);
 
-  /// Shows the sources of this process on the page `/`: put the result into `ConsumerOptions::listeners` of
-  /// each consumer of `run`. What waits at the broker and whether the breaker has tripped is not in the database: only
-  /// the process that consumes knows it. So a page of another process, such as `txinbox serve`, does not show it.
+  /// Shows the sources of this process on the page `/`: put the result into `ConsumerOptions::listeners` of each
+  /// consumer of `run`. What waits at the broker and whether the breaker has tripped is not in the database: only the
+  /// process that consumes knows it. So a page of another process, such as `txinbox serve`, does not show it.
   ///
   /// `run` reports no end. A source that reports nothing for a minute, and for three times its
   /// `RunOptions::status_interval`, is shown as silent.
