@@ -57,7 +57,6 @@ struct FailedFilter {
   std::string error_class = {};                   ///< The class of the last failure, see `error_class`.
   std::chrono::seconds older_than{0};             ///< The least time since the last failure.
   std::optional<DatabaseTime> failed_until = {};  ///< Only messages that have not failed again since this time.
-  bool with_payload = false;                      ///< Only messages whose payload is stored.
   std::size_t limit = 1000;  ///< At most this many messages are listed or changed in one call; 0: none.
   bool payloads = false;     ///< `list_failed` fills `FailedMessage::payload`.
 
@@ -100,6 +99,23 @@ struct FailedGroup {
 /// @blocking    it reads all failed messages that the filter selects once.
 /// @errors      as `list_failed`.
 std::vector<FailedGroup> group_failed(ConnectionRef connection, const FailedFilter& filter = {});
+
+/// How many failed messages there are.
+struct FailedCount {
+  std::size_t messages = 0;      ///< All of them.
+  std::size_t with_payload = 0;  ///< Those of them whose payload is stored. `redrive_stored` can publish these.
+};
+
+/// Counts the messages that `list_failed` lists. It does not count a message without a counted failure.
+///
+/// @param connection any connection to the database of the inbox.
+/// @param filter which messages. It ignores `limit` and `after`.
+///
+/// @transaction as `list_failed`.
+/// @blocking    as `group_failed`.
+/// @errors      as `list_failed`.
+/// @return both numbers, from one look at the table.
+FailedCount count_failed(ConnectionRef connection, const FailedFilter& filter = {});
 
 /// Lets the next delivery of these messages run, and sets their count to zero. It changes parked and failing messages.
 /// It does not change torn messages, because a part of their SQL is committed. It does not end a running attempt. With

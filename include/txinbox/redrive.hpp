@@ -176,7 +176,7 @@ RedriveSummary redrive(Source& source, const Republisher& publish, Pool& pool, c
 /// @errors      `Error` invalid_message for the topic, and those of `retry_failed`; a database error as it was. What
 ///              was added before stays.
 /// @return how many messages it added to the outbox.
-std::size_t redrive_stored(ConnectionRef connection, const std::string& topic, FailedFilter filter = {},
+std::size_t redrive_stored(ConnectionRef connection, const std::string& topic, const FailedFilter& filter = {},
                            const std::optional<OperatorAction>& by = {});
 
 TXINBOX_API_END

@@ -26,6 +26,7 @@ namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace {
 
+using detail::FailedRows;
 using detail::RowState;
 
 constexpr std::array states = {std::pair{to_string(RowState::consuming), FailedState::running},
@@ -67,7 +68,6 @@ std::string condition_of(const FailedFilter& filter, const backend::Dialect& sql
   if (!filter.consumer.empty()) condition += " AND f.consumer = " + sql.text(filter.consumer);
   if (!filter.business_key.empty()) condition += " AND f.business_key = " + sql.text(filter.business_key);
   if (!filter.error_class.empty()) condition += " AND f.last_error = " + sql.text(filter.error_class);
-  if (filter.with_payload) condition += " AND f.payload IS NOT NULL";
   if (filter.failed_until) condition += " AND f.last_failed_at <= " + sql.time(detail::utc_text(*filter.failed_until));
   if (filter.older_than.count() > 0) condition += " AND f.last_failed_at < " + sql.before(filter.older_than);
   return condition;
@@ -94,12 +94,14 @@ std::vector<std::string> sections_of(const FailedFilter& filter, const backend::
 }
 
 /// Returns what follows FROM: the rows of this section with a counted failure that the filter selects.
-std::string counted_rows(const FailedFilter& filter, const std::string& section, const backend::Dialect& sql) {
-  return fmt::format("{} WHERE {} AND {}", failed_with_rows(sql), section, condition_of(filter, sql));
+std::string counted_rows(const FailedFilter& filter, FailedRows rows, const std::string& section,
+                         const backend::Dialect& sql) {
+  return fmt::format("{} WHERE {} AND {}{}", failed_with_rows(sql), section, condition_of(filter, sql),
+                     rows == FailedRows::with_payload ? " AND f.payload IS NOT NULL" : "");
 }
 
 /// Appends the rows of this section to `found`, which gets at most `filter.limit` in all.
-void read_section(backend::Session& session, const FailedFilter& filter, const std::string& section,
+void read_section(backend::Session& session, const FailedFilter& filter, FailedRows rows, const std::string& section,
                   std::vector<FailedMessage>& found) {
   const backend::Dialect& sql = session.dialect();
   for (backend::Row& row : session.read(
@@ -108,7 +110,7 @@ void read_section(backend::Session& session, const FailedFilter& filter, const s
                        "f.consumer DESC, f.business_key DESC LIMIT {}",
                        present_state(sql), sql.utc_text("f.first_failed_at"), sql.utc_text("f.last_failed_at"),
                        sql.milliseconds_since("f.last_failed_at"), filter.payloads ? sql.hex_text("f.payload") : "NULL",
-                       sql.exact_time("f.last_failed_at"), counted_rows(filter, section, sql),
+                       sql.exact_time("f.last_failed_at"), counted_rows(filter, rows, section, sql),
                        filter.limit - found.size()),
            14)) {
     FailedMessage& message = found.emplace_back();
@@ -129,10 +131,10 @@ void read_section(backend::Session& session, const FailedFilter& filter, const s
   }
 }
 
-std::vector<FailedMessage> read_counted(backend::Session& session, const FailedFilter& filter) {
+std::vector<FailedMessage> read_counted(backend::Session& session, const FailedFilter& filter, FailedRows rows) {
   std::vector<FailedMessage> found;
   for (const std::string& section : sections_of(filter, session.dialect())) {
-    if (found.size() < filter.limit) read_section(session, filter, section, found);
+    if (found.size() < filter.limit) read_section(session, filter, rows, section, found);
   }
   return found;
 }
@@ -169,12 +171,12 @@ void check_names(const FailedFilter& filter) {
   if (!filter.business_key.empty()) detail::check_business_key(filter.business_key);
 }
 
-std::vector<FailedMessage> read(backend::Session& session, const FailedFilter& filter) {
+std::vector<FailedMessage> read(backend::Session& session, const FailedFilter& filter, FailedRows rows) {
   check_names(filter);
-  std::vector<FailedMessage> found = read_counted(session, filter);
+  std::vector<FailedMessage> found = read_counted(session, filter, rows);
   // A message without a counted failure has no error class and no payload. It is alone on the first page.
   const bool one = !filter.consumer.empty() && !filter.business_key.empty() && filter.error_class.empty() &&
-                   !filter.with_payload && filter.after.empty();
+                   rows == FailedRows::all && filter.after.empty();
   return found.empty() && one ? read_uncounted(session, filter) : found;
 }
 
@@ -190,7 +192,7 @@ bool discard(backend::Session& session, const FailedMessage& message) {
 std::string_view to_string(FailedState state) noexcept { return failed_state_names[state]; }
 
 std::vector<FailedMessage> list_failed(ConnectionRef connection, const FailedFilter& filter) {
-  return read(*detail::InboxSession(detail::ConnectionAccess::of(connection)), filter);
+  return read(*detail::InboxSession(detail::ConnectionAccess::of(connection)), filter, FailedRows::all);
 }
 
 std::vector<FailedGroup> group_failed(ConnectionRef connection, const FailedFilter& filter) {
@@ -218,24 +220,38 @@ std::vector<FailedGroup> group_failed(ConnectionRef connection, const FailedFilt
   return groups;
 }
 
+FailedCount count_failed(ConnectionRef connection, const FailedFilter& filter) {
+  check_names(filter);
+  const detail::InboxSession session(detail::ConnectionAccess::of(connection));
+  const backend::Dialect& sql = session->dialect();
+  const auto rows = session->read(fmt::format("SELECT count(*), count(f.payload) FROM {} WHERE {}",
+                                              failed_with_rows(sql), condition_of(filter, sql)),
+                                  2);
+  const auto number = [&](std::size_t column) {
+    return static_cast<std::size_t>(backend::number_in(rows.at(0)[column].value_or("")));
+  };
+  return {.messages = number(0), .with_payload = number(1)};
+}
+
 std::size_t retry_failed(ConnectionRef connection, const FailedFilter& filter,
                          const std::optional<OperatorAction>& by) {
-  return detail::change_failed(connection, filter, by, "retry", detail::let_run);
+  return detail::change_failed(connection, filter, FailedRows::all, by, "retry", detail::let_run);
 }
 
 std::size_t discard_failed(ConnectionRef connection, const FailedFilter& filter,
                            const std::optional<OperatorAction>& by) {
-  return detail::change_failed(connection, filter, by, "discard", discard);
+  return detail::change_failed(connection, filter, FailedRows::all, by, "discard", discard);
 }
 
 namespace detail {
 
-std::size_t change_failed(const ConnectionRef& connection, FailedFilter filter, const std::optional<OperatorAction>& by,
-                          std::string_view action, const FailedChange& change) {
+std::size_t change_failed(const ConnectionRef& connection, FailedFilter filter, FailedRows rows,
+                          const std::optional<OperatorAction>& by, std::string_view action,
+                          const FailedChange& change) {
   const InboxSession session(ConnectionAccess::of(connection), by);
   filter.payloads = false;
   std::size_t changed = 0;
-  for (const FailedMessage& message : read(*session, filter)) {
+  for (const FailedMessage& message : read(*session, filter, rows)) {
     const AuditEntry entry{
         .by = by, .action = action, .consumer = message.consumer, .business_key = message.business_key};
     if (change_with_audit(*session, entry, [&] { return change(*session, message); })) ++changed;

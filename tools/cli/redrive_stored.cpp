@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <cstdint>
 
 #include <fmt/format.h>
 #include <txinbox/failed_messages.hpp>
@@ -33,14 +32,6 @@ std::size_t add_all(soci::session& session, const RedriveOptions& options, Faile
   return added;
 }
 
-std::size_t count(soci::session& session, FailedFilter filter, bool with_payload) {
-  filter.with_payload = with_payload;
-  filter.limit = 1'000'000;  // groups
-  std::int64_t messages = 0;
-  for (const FailedGroup& each : group_failed(session, filter)) messages += each.messages;
-  return static_cast<std::size_t>(messages);
-}
-
 }  // namespace
 
 int run_redrive_stored(const DatabaseOption& database, const RedriveOptions& options, bool json) {
@@ -52,9 +43,9 @@ int run_redrive_stored(const DatabaseOption& database, const RedriveOptions& opt
       .consumer = options.consumer, .state = FailedState::parked, .error_class = options.error_class};
   std::size_t added = 0;
   if (!options.dry_run) added = add_all(session, options, filter, signals);
-  const std::size_t stored = count(session, filter, true);
-  const std::size_t without_payload = count(session, filter, false) - stored;
-  if (options.dry_run) added = options.max == 0 ? stored : std::min(options.max, stored);
+  const FailedCount parked = count_failed(session, filter);
+  const std::size_t without_payload = parked.messages - parked.with_payload;
+  if (options.dry_run) added = options.max == 0 ? parked.with_payload : std::min(options.max, parked.with_payload);
   Output output;
   if (json) {
     output.line(Json{{"dry_run", options.dry_run}, {"added", added}, {"without_payload", without_payload}}.text());

@@ -151,7 +151,7 @@ TEST_CASE("filters select by consumer, key, state and age, and the list begins w
   CHECK_THROWS_AS((void)list_failed(*sql, {.business_key = std::string(256, 'x')}), Error);
 }
 
-TEST_CASE("failed messages are counted in groups by consumer, state and class of their last error") {
+TEST_CASE("failed messages are counted, and in groups by consumer, state and class of their last error") {
   const EffectDatabase db;
   Pool pool = db.pool(1);
   TxConsumer parking(pool, "svc", {.max_attempts = 1});
@@ -174,6 +174,10 @@ TEST_CASE("failed messages are counted in groups by consumer, state and class of
   CHECK(groups[1].error_class == "rejected");
   CHECK(groups[2].state == FailedState::failing);
   CHECK(group_failed(*db.session(), {.limit = 1}).size() == 1);
+  CHECK(count_failed(*db.session(), {.limit = 1}).messages == 5);
+  CHECK(count_failed(*db.session(), {.consumer = "svc", .state = FailedState::parked}).messages == 3);
+  CHECK(count_failed(*db.session(), {.business_key = "nobody"}).messages == 0);
+  CHECK_THROWS_AS((void)count_failed(*db.session(), {.business_key = std::string(256, 'x')}), Error);
   const auto until = groups[0].last_failed_at;
   CHECK(group_failed(*db.session(), {.consumer = "svc", .state = FailedState::parked, .failed_until = until})
             .at(0)

@@ -23,8 +23,6 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::size_t most_groups = 1'000'000;
-
 /// The states of failed messages that a change can change.
 constexpr std::array changeable{FailedState::parked, FailedState::failing, FailedState::torn};
 
@@ -101,17 +99,10 @@ FailedFilter failed_filter(const Body& body) {
 
 bool is_one(const FailedFilter& filter) { return !filter.business_key.empty(); }
 
-std::uint64_t count(Connection& connection, FailedFilter group) {
-  group.limit = most_groups;
-  std::uint64_t messages = 0;
-  for (const FailedGroup& each : group_failed(connection, group)) messages += static_cast<std::uint64_t>(each.messages);
-  return messages;
-}
-
 /// The answer if not as many messages are there as the change expects. The operator has seen another number.
 std::optional<ActionResult> refuses_count(Connection& connection, const Body& body, const FailedFilter& filter) {
   if (is_one(filter)) return std::nullopt;
-  const std::uint64_t messages = count(connection, filter);
+  const std::uint64_t messages = count_failed(connection, filter).messages;
   if (messages == *body.number("expected")) return std::nullopt;
   return ActionResult{
       .status = 409,
@@ -125,7 +116,8 @@ std::optional<ActionResult> refuses_count(Connection& connection, const Body& bo
 json done(Connection& connection, const Body& body, const FailedFilter& filter, std::size_t messages) {
   json answer{{"changed", messages}};
   if (is_one(filter)) return answer;
-  answer["left"] = messages == filter.limit ? *body.number("expected") - messages : count(connection, filter);
+  answer["left"] =
+      messages == filter.limit ? *body.number("expected") - messages : count_failed(connection, filter).messages;
   return answer;
 }
 
@@ -159,9 +151,8 @@ ActionResult redrive(Connection& connection, const Body& body, const OperatorAct
   filter.state = FailedState::parked;
   if (auto refused = refuses_count(connection, body, filter)) return std::move(*refused);
   json answer = done(connection, body, filter, redrive_stored(connection, body.required("to"), filter, by));
-  FailedFilter with_payload = filter;
-  with_payload.with_payload = true;
-  answer["without_payload"] = count(connection, filter) - count(connection, with_payload);
+  const FailedCount parked = count_failed(connection, filter);
+  answer["without_payload"] = parked.messages - parked.with_payload;
   return {.text = answer.dump()};
 }
 
