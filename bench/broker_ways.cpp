@@ -109,10 +109,10 @@ double BrokerWays::loop(const std::string& slot, Source& source, std::size_t thr
                                      .idle_exit = longest_wait,
                                      .dead_letter = [](const DeadLetter&) {}});
   const double rate = meter.per_second(static_cast<long long>(summary.consumed));
-  acknowledged_ += static_cast<long long>(summary.settled);
+  acknowledged_ += static_cast<long long>(summary.acknowledged);
   if (summary.end != RunEnd::stopped) throw std::runtime_error(slot + ": the broker has too few messages");
   // A broker may deliver a message twice. Such a message is acknowledged and does not count.
-  if (summary.settled != summary.consumed + summary.already_consumed)
+  if (summary.acknowledged != summary.consumed + summary.already_consumed)
     throw std::runtime_error(slot + ": not all was consumed and acknowledged");
   effects.expect_updates(slot, static_cast<long long>(summary.consumed) * updates);
   return rate;

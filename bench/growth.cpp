@@ -164,7 +164,8 @@ class Growth {
                                    {.batch = batch,
                                     .workers = static_cast<std::size_t>(workers),
                                     .breaker = {.failures = 0}});  // so many stuck lanes would trip it
-    if (summary.settled != summary.consumed || time <= 0) throw std::runtime_error(name + ": not all was consumed");
+    if (summary.acknowledged != summary.consumed || time <= 0)
+      throw std::runtime_error(name + ": not all was consumed");
     effects.expect_updates(name, static_cast<long long>(summary.consumed));
     return time;
   }

@@ -89,7 +89,7 @@ class Loop {
     });
     const auto start = Clock::now();
     const RunSummary summary = run(source, consumer, message_of, empty_handler, {.batch = batch});
-    if (summary.settled != summary.consumed) throw std::runtime_error("run: not all was new and acknowledged");
+    if (summary.acknowledged != summary.consumed) throw std::runtime_error("run: not all was new and acknowledged");
     return microseconds_since(start) / static_cast<double>(summary.consumed);
   }
 
@@ -110,7 +110,7 @@ class Loop {
     std::atomic<std::size_t> failures = 0;
     const RunSummary summary =
         run(source, consumer, message_of, handler_with_stuck_lanes(stuck, failures), {.batch = batch});
-    if (summary.settled != summary.consumed) throw std::runtime_error(slot + ": not all was new and acknowledged");
+    if (summary.acknowledged != summary.consumed) throw std::runtime_error(slot + ": not all was new and acknowledged");
     if (summary.retries < stuck) throw std::runtime_error(slot + ": a lane that must be stuck is not");
     effects.expect_updates(slot, static_cast<long long>(summary.consumed));
     return static_cast<double>(done) / seconds;

@@ -74,7 +74,7 @@ struct Event {
 
 /// The type of an event in `run`. Later versions may add types.
 enum class RunEventType {
-  settled,             ///< `count` messages were acknowledged at the broker.
+  acknowledged,        ///< `count` messages were acknowledged at the broker.
   retry,               ///< A message failed, is in progress elsewhere or was postponed. It runs again after `backoff`.
   dead_letter,         ///< The broker has confirmed a dead letter, or `RunOptions::dead_letter` has taken it.
   dead_letter_failed,  ///< A dead letter was not confirmed. It is tried again after `backoff`.
@@ -92,7 +92,7 @@ enum class RunEventType {
                        ///< delivers it again.
 };
 
-/// The name of the enumerator, such as "settled".
+/// The name of the enumerator, such as "acknowledged".
 std::string_view to_string(RunEventType) noexcept;
 
 /// One thing that happened in `run`. It is valid only during the call.
@@ -100,7 +100,7 @@ struct RunEvent {
   RunEventType type;                     ///< It says which of the other members have a value.
   std::string_view source = {};          ///< `SourceStatus::name`.
   std::string_view consumer = {};        ///< The name of the consumer.
-  std::size_t count = 0;                 ///< For settled and dropped: how many messages.
+  std::size_t count = 0;                 ///< For acknowledged and dropped: how many messages.
   std::string_view business_key = {};    ///< The business key of the message. It can be personal data: be careful what
                                          ///< you log.
   std::string_view message_id = {};      ///< `Incoming::id`. It can have any bytes: escape them in a log.

@@ -145,7 +145,7 @@ struct RunSummary {
   std::uint64_t dead_letters = 0;      ///< Confirmed dead letters, but not those that the source publishes by itself
                                        ///< (`RabbitMqOptions::delivery_limit`).
   std::uint64_t retries = 0;           ///< How often a message had to run again.
-  std::uint64_t settled = 0;           ///< Messages that were acknowledged at the broker.
+  std::uint64_t acknowledged = 0;      ///< Messages that were acknowledged at the broker.
   std::uint64_t dropped = 0;           ///< Messages that were forgotten, because the broker has taken them back.
   RunEnd end = RunEnd::stopped;        ///< Why `run` has returned.
 };

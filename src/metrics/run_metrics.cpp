@@ -9,8 +9,8 @@ namespace detail {
 void RunMetrics::count(const RunEvent& event) {
   Counts& counts = entry_of(entry_of(counts_, event.source), event.consumer);
   switch (event.type) {
-    case RunEventType::settled:
-      counts.settled += event.count;
+    case RunEventType::acknowledged:
+      counts.acknowledged += event.count;
       break;
     case RunEventType::retry:
       ++counts.retries;
@@ -71,7 +71,7 @@ void RunMetrics::write(MetricsText& text) const {
       return counts.status ? std::optional<std::uint64_t>(value_of(*counts.status)) : std::nullopt;
     });
   };
-  counter("txinbox_source_settled_total", "Messages that were acknowledged at the broker.", &Counts::settled);
+  counter("txinbox_source_acknowledged_total", "Messages that were acknowledged at the broker.", &Counts::acknowledged);
   counter("txinbox_source_retries_total", "How often a message had to run again.", &Counts::retries);
   counter("txinbox_source_dropped_total", "Messages that the broker has taken back.", &Counts::dropped);
   counter("txinbox_source_outages_total", "How often everything waited for the database.", &Counts::outages);

@@ -28,7 +28,7 @@ class RunMetrics {
   using ByName = std::map<std::string, Value, std::less<>>;
 
   struct Counts {
-    std::uint64_t settled = 0;
+    std::uint64_t acknowledged = 0;
     std::uint64_t retries = 0;
     std::uint64_t dropped = 0;
     std::uint64_t outages = 0;

@@ -212,7 +212,7 @@ void Loop::acknowledge(const Settlement& settlement) {
     done.reserve(settlement.acknowledge.size());
     for (const EntryPtr& entry : settlement.acknowledge) done.push_back(&entry->incoming);
     source_.acknowledge(done);
-    notify({.type = RunEventType::settled, .count = done.size()});
+    notify({.type = RunEventType::acknowledged, .count = done.size()});
   }
   for (const std::uint64_t lane : settlement.lost) source_.resume(lane);
   for (const std::uint64_t lane : settlement.pause) source_.pause(lane);

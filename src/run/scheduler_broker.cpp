@@ -108,7 +108,7 @@ Settlement Scheduler::take_settlement(Time now) {
   Settlement settlement{.acknowledge = std::exchange(done_without_lane_, {})};
   lanes_.settle(settlement, now);
   for (const EntryPtr& entry : settlement.acknowledge) release(entry);
-  summary_.settled += settlement.acknowledge.size();
+  summary_.acknowledged += settlement.acknowledge.size();
   if (has_ended_) return settlement;
   if (const Amount excess = room_.excess(lanes_.paused()); !excess.is_zero()) {
     lanes_.pause(settlement, excess, has_free_worker() && !queue_.is_any_ready(now), now);

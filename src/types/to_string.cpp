@@ -18,11 +18,11 @@ constexpr detail::EnumNames<EventType, EventType::purged> event_type_names("cons
                                                                            "in_progress", "parked", "retry", "torn",
                                                                            "failed", "discarded", "postponed",
                                                                            "lease_taken_over", "purged");
-constexpr detail::EnumNames<RunEventType, RunEventType::held> run_event_type_names("settled", "retry", "dead_letter",
-                                                                                   "dead_letter_failed", "unavailable",
-                                                                                   "dropped", "source", "status",
-                                                                                   "tripped", "resumed", "paused",
-                                                                                   "unpaused", "held");
+constexpr detail::EnumNames<RunEventType, RunEventType::held> run_event_type_names("acknowledged", "retry",
+                                                                                   "dead_letter", "dead_letter_failed",
+                                                                                   "unavailable", "dropped", "source",
+                                                                                   "status", "tripped", "resumed",
+                                                                                   "paused", "unpaused", "held");
 constexpr detail::EnumNames<RelayEventType, RelayEventType::parts> relay_event_type_names("published", "failed",
                                                                                           "parked", "error", "parts");
 constexpr detail::EnumNames<Outcome, Outcome::postponed> outcome_names("consumed", "already_consumed", "conflict",

@@ -17,11 +17,11 @@ RunEvent event(RunEventType type) { return {.type = type, .source = "kafka order
 
 TEST_CASE("the metrics of run count what happens at the broker") {
   Metrics metrics;
-  RunEvent settled = event(RunEventType::settled);
-  settled.count = 40;
-  metrics.on_run_event(settled);
-  settled.count = 2;
-  metrics.on_run_event(settled);
+  RunEvent acknowledged = event(RunEventType::acknowledged);
+  acknowledged.count = 40;
+  metrics.on_run_event(acknowledged);
+  acknowledged.count = 2;
+  metrics.on_run_event(acknowledged);
   metrics.on_run_event(event(RunEventType::retry));
   RunEvent dropped = event(RunEventType::dropped);
   dropped.count = 3;
@@ -37,7 +37,7 @@ TEST_CASE("the metrics of run count what happens at the broker") {
   metrics.on_run_event(letter);
   {
     const PrometheusText text(metrics.text());
-    CHECK(text.value("txinbox_source_settled_total", orders) == 42);
+    CHECK(text.value("txinbox_source_acknowledged_total", orders) == 42);
     CHECK(text.value("txinbox_source_retries_total", orders) == 1);
     CHECK(text.value("txinbox_source_dropped_total", orders) == 3);
     CHECK(text.value("txinbox_source_outages_total", orders) == 1);

@@ -118,7 +118,7 @@ TEST_CASE("the state of a source on the page") {
   t.add({.type = RunEventType::unavailable, .error_class = "connection_lost", .backoff = 5s});
   CHECK(t.state() == "unavailable");
   const std::string since = t.row()["since"];
-  t.add({.type = RunEventType::settled, .count = 1});  // it was consumed before
+  t.add({.type = RunEventType::acknowledged, .count = 1});  // it was consumed before
   CHECK(t.state() == "unavailable");
   t.now += 6s;
   t.add({.type = RunEventType::unavailable, .error_class = "read_only", .backoff = 5s});
@@ -126,7 +126,7 @@ TEST_CASE("the state of a source on the page") {
   CHECK(t.row()["since"] == since);
   t.now += 6s;
   CHECK(t.state() == "unavailable");  // a try can take seconds
-  t.add({.type = RunEventType::settled, .count = 1});
+  t.add({.type = RunEventType::acknowledged, .count = 1});
   CHECK(t.state() == "running");
   t.add({.type = RunEventType::unavailable, .error_class = "read_only", .backoff = 5s});
   t.now += 16s;

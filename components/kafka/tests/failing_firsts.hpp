@@ -93,11 +93,11 @@ inline int consume_with_failing_firsts(const KafkaOptions& kafka, const FailingF
   RunOptions options{
       .batch = 10, .max_in_flight = 40, .max_waiting = 20, .backoff = 20ms, .max_backoff = 200ms, .idle_exit = 30s};
   options.dead_letter = [](const DeadLetter&) {};
-  std::size_t settled = 0;
+  std::size_t acknowledged = 0;
   const auto listener = on_event([&](const RunEvent& event) {
-    if (event.type != RunEventType::settled) return;
-    settled += event.count;
-    if (settled == static_cast<std::size_t>(total)) stop.request_stop();
+    if (event.type != RunEventType::acknowledged) return;
+    acknowledged += event.count;
+    if (acknowledged == static_cast<std::size_t>(total)) stop.request_stop();
   });
   TxConsumer consumer(pool, "svc", {.stop = stop.get_token(), .listeners = {listener}});
   int out_of_order = 0;
@@ -120,7 +120,7 @@ inline int consume_with_failing_firsts(const KafkaOptions& kafka, const FailingF
       options);
   CHECK(out_of_order == 0);
   CHECK(summary.end == RunEnd::stopped);
-  CHECK(summary.settled == static_cast<std::uint64_t>(total));
+  CHECK(summary.acknowledged == static_cast<std::uint64_t>(total));
   CHECK(summary.consumed == static_cast<std::uint64_t>(total));
   CHECK(db.number("select count(*) from position where next = " + std::to_string(what.messages_each)) ==
         what.partitions);

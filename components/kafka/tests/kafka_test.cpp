@@ -119,7 +119,7 @@ TEST_CASE(
       warnings.push_back(event.source_event->text);
     }
     if (event.type == RunEventType::dropped && !stop.stop_requested()) warnings.emplace_back("dropped");
-    if (event.type == RunEventType::settled && db.effects() >= 350) stop.request_stop();
+    if (event.type == RunEventType::acknowledged && db.effects() >= 350) stop.request_stop();
   });
   TxConsumer consumer(pool, "svc", {.stop = stop.get_token(), .listeners = {listener}});
   bool was_slow = false;
@@ -205,7 +205,7 @@ TEST_CASE("Kafka: nothing is acknowledged past a dead letter that cannot be publ
     TxConsumer stopped(pool, "svc", {.stop = stop.get_token(), .listeners = {listener}});
     const RunSummary summary = run(*source, stopped, message_of, add_effect, until_idle());
     CHECK(refused >= 3);
-    CHECK(summary.settled == 0);
+    CHECK(summary.acknowledged == 0);
   }
   const auto source = open_kafka(broker.options("unpublished"));
   const RunSummary summary = run(*source, consumer, message_of, add_effect, until_idle());
@@ -247,14 +247,14 @@ TEST_CASE("Kafka: a body and a dead letter can have more than 1 MB if the topics
       }
     });
     TxConsumer stopped(pool, "svc", {.stop = stop.get_token(), .listeners = {listener}});
-    CHECK(run(*source, stopped, key_from("@key"), handler, until_idle()).settled == 0);
+    CHECK(run(*source, stopped, key_from("@key"), handler, until_idle()).acknowledged == 0);
     CHECK_MESSAGE(warning.find("max.message.bytes") != std::string::npos, warning);
   }
   const auto source = open_kafka(broker.options("large"));
   const RunSummary summary = run(*source, consumer, key_from("@key"), handler, until_idle());
   CHECK(summary.dead_letters == 2);
   CHECK(summary.already_consumed == 1);
-  CHECK(summary.settled == 3);
+  CHECK(summary.acknowledged == 3);
 }
 
 TEST_CASE("Kafka: a dead letter whose headers do not fit loses the headers of the message, and others keep theirs") {

@@ -55,7 +55,7 @@ TEST_CASE("Kafka: if a commit of offsets fails, the worst result is duplicates" 
       // not committed.
       std::stop_source stop;
       const auto listener = on_event([&](const RunEvent& event) {
-        if (round == 0 && event.type == RunEventType::settled && db.effects() == 100) stop.request_stop();
+        if (round == 0 && event.type == RunEventType::acknowledged && db.effects() == 100) stop.request_stop();
       });
       TxConsumer consumer(pool, "svc", {.stop = stop.get_token(), .listeners = {listener}});
       const auto source = open_kafka(kafka);
@@ -95,7 +95,7 @@ TEST_CASE("Kafka: a dead letter that fails is published again, also after a fata
     int failures = 0;
     std::string warning;
     const auto listener = on_event([&](const RunEvent& event) {
-      if (event.type == RunEventType::settled && db.effects() == 1) stop.request_stop();
+      if (event.type == RunEventType::acknowledged && db.effects() == 1) stop.request_stop();
       if (event.type == RunEventType::dead_letter_failed) ++failures;
       if (event.type == RunEventType::source && event.source_event->type == SourceEventType::warning) {
         warning = event.source_event->text;
@@ -110,7 +110,7 @@ TEST_CASE("Kafka: a dead letter that fails is published again, also after a fata
         },
         add_effect, options);
     CHECK(summary.dead_letters == 1);
-    CHECK(summary.settled == 2);
+    CHECK(summary.acknowledged == 2);
     CHECK((failures > 0) == (code != RD_KAFKA_RESP_ERR_NOT_ENOUGH_REPLICAS));
     if (failures > 0) CHECK_MESSAGE(warning.find("orders.dead") != std::string::npos, warning);
   }

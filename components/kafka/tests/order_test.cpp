@@ -98,7 +98,7 @@ TEST_CASE("Kafka: a message that always fails is parked and dead-lettered, and i
                                  {.batch = 10, .backoff = 5ms, .max_backoff = 50ms, .idle_exit = 4s});
   CHECK(summary.consumed == 79);
   CHECK(summary.dead_letters == 1);
-  CHECK(summary.settled == 80);
+  CHECK(summary.acknowledged == 80);
   CHECK(db.effects() == 79);
   CHECK(db.effects_of("m21") == 0);
 

@@ -54,7 +54,7 @@ TEST_CASE("Kafka: a message of the outbox arrives with id, type, key and headers
     const OutboxRelay relay(pool, kafka_publisher({.brokers = cluster.brokers()}));
     const auto source = open_kafka(cluster.consumer("g", "stock"));
     const auto listener = on_event([&](const RunEvent& event) {
-      if (event.type == RunEventType::settled && receiver.effects() == 2) stop.request_stop();
+      if (event.type == RunEventType::acknowledged && receiver.effects() == 2) stop.request_stop();
     });
     TxConsumer stock(its_pool, "stock", {.stop = stop.get_token(), .listeners = {listener}});
     const RunOptions options{.dead_letter = [](const DeadLetter&) {}};

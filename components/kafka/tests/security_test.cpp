@@ -63,12 +63,12 @@ std::string end_of_run(const KafkaOptions& kafka, const EffectDatabase& db, cons
   const auto listener = on_event([&](const RunEvent& event) {
     CHECK(std::string(event.reason).find(password()) == std::string::npos);
     if (event.source_event != nullptr) CHECK(event.source_event->text.find(password()) == std::string::npos);
-    if (event.type == RunEventType::settled) stop.request_stop();
+    if (event.type == RunEventType::acknowledged) stop.request_stop();
   });
   TxConsumer consumer(pool, "svc", {.stop = stop.get_token(), .listeners = {listener}});
   try {
     const RunSummary summary = run(*source, consumer, message_of, add_effect);
-    return summary.settled > 0 ? "right" : "nothing";
+    return summary.acknowledged > 0 ? "right" : "nothing";
   } catch (const Error& error) {
     const std::string text = error.what();
     CHECK_MESSAGE(text.find(password()) == std::string::npos, "the password is in the text");

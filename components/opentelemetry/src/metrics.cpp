@@ -115,8 +115,8 @@ class OpenTelemetryMetrics::Impl {
     const Attributes run{attribute("source", event.source), attribute("consumer", event.consumer)};
     keep_state(event);
     switch (event.type) {
-      case RunEventType::settled:
-        return settled_->Add(event.count, run);
+      case RunEventType::acknowledged:
+        return acknowledged_->Add(event.count, run);
       case RunEventType::retry:
         return run_retries_->Add(1, run);
       case RunEventType::dead_letter: {
@@ -204,7 +204,8 @@ class OpenTelemetryMetrics::Impl {
     }
     if (!is_first) return;
     const Attributes run{attribute("source", event.source), attribute("consumer", event.consumer)};
-    for (const auto* counter : {&settled_, &run_retries_, &letter_failures_, &outages_, &dropped_, &trips_, &held_}) {
+    for (const auto* counter :
+         {&acknowledged_, &run_retries_, &letter_failures_, &outages_, &dropped_, &trips_, &held_}) {
       (*counter)->Add(0, run);
     }
   }
@@ -296,7 +297,8 @@ class OpenTelemetryMetrics::Impl {
   const Counter torn_ = counter("txinbox.torn", "Claims that a handler committed itself.");
   const Counter purged_ = counter("txinbox.purged.rows", "Old rows that were removed.");
 
-  const Counter settled_ = counter("txinbox.source.settled", "Messages that were acknowledged at the broker.");
+  const Counter acknowledged_ =
+      counter("txinbox.source.acknowledged", "Messages that were acknowledged at the broker.");
   const Counter run_retries_ = counter("txinbox.source.retries", "How often a message had to run again.");
   const Counter dropped_ = counter("txinbox.source.dropped", "Messages that the broker has taken back.");
   const Counter outages_ = counter("txinbox.source.outages", "How often everything waited for the database.");

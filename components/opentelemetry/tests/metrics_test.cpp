@@ -196,7 +196,7 @@ TEST_CASE("events of run") {
   const auto count = [&](RunEventType type) {
     both.run_event({.type = type, .source = "kafka orders", .consumer = "orders", .count = 3, .reason = "parked"});
   };
-  for (const RunEventType type : {RunEventType::settled, RunEventType::retry, RunEventType::dead_letter,
+  for (const RunEventType type : {RunEventType::acknowledged, RunEventType::retry, RunEventType::dead_letter,
                                   RunEventType::dead_letter_failed, RunEventType::unavailable, RunEventType::dropped,
                                   RunEventType::tripped, RunEventType::paused, RunEventType::held}) {
     count(type);

@@ -242,7 +242,7 @@ TEST_CASE("RabbitMQ: a queue is consumed again after it was deleted and created;
       broker.flush();
     }
     if (event.type == RunEventType::source && event.source_event->type == SourceEventType::disconnected) ++disconnected;
-    if (event.type == RunEventType::settled && db.effects() == 3) stop.request_stop();
+    if (event.type == RunEventType::acknowledged && db.effects() == 3) stop.request_stop();
     if (std::chrono::steady_clock::now() > give_up) stop.request_stop();
   });
   TxConsumer consumer(pool, "svc", {.stop = stop.get_token(), .listeners = {listener}});

@@ -78,7 +78,7 @@ TEST_CASE("RocketMQ: a handler gets the message as it was sent") {
       until_idle(3s));
   CHECK(runs == 1);
   CHECK(summary.consumed == 1);
-  CHECK(summary.settled == 1);
+  CHECK(summary.acknowledged == 1);
 }
 
 TEST_CASE("RocketMQ: a compressed body is decompressed, and a corrupt one becomes a missing body") {
@@ -125,7 +125,7 @@ TEST_CASE("RocketMQ: messages that fail or take long stay in the source, and the
       run_options);
   CHECK(summary.received == 200);
   CHECK(summary.consumed == 200);
-  CHECK(summary.settled == 200);
+  CHECK(summary.acknowledged == 200);
   CHECK(summary.dropped == 0);
   CHECK(summary.retries >= 9);
   CHECK(db.effects() == 200);

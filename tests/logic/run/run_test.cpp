@@ -35,7 +35,7 @@ TEST_CASE("run consumes each key once and acknowledges every delivery") {
   CHECK(summary.received == 300);
   CHECK(summary.consumed == 150);
   CHECK(summary.already_consumed == 150);
-  CHECK(summary.settled == 300);
+  CHECK(summary.acknowledged == 300);
   CHECK(summary.dead_letters == 0);
   CHECK(summary.end == RunEnd::idle);
   CHECK(db.effects() == 150);
@@ -124,7 +124,7 @@ TEST_CASE("after a stop, run finishes and acknowledges the running batch") {
       },
       options);
   CHECK(static_cast<std::size_t>(db.effects()) == broker.acknowledged());
-  CHECK(summary.settled == broker.acknowledged());
+  CHECK(summary.acknowledged == broker.acknowledged());
   CHECK(summary.end == RunEnd::stopped);
   CHECK(broker.acknowledged() < 100);
   CHECK(source.is_closed());

@@ -123,8 +123,8 @@ void BrokerRun::print(std::string_view text) {
 void BrokerRun::operator()(const RunEvent& event) {
   const std::lock_guard lock(mutex_);
   switch (event.type) {
-    case RunEventType::settled:
-      settled_ += event.count;
+    case RunEventType::acknowledged:
+      acknowledged_ += event.count;
       break;
     case RunEventType::retry:
       report_problem(event, "runs again in " + format_duration(event.backoff));
@@ -175,7 +175,7 @@ void BrokerRun::operator()(const RunEvent& event) {
       report_problem(event, "parked; it keeps its place until an operator decides ('txinbox failed list')");
       break;
   }
-  progress_.draw(fmt::format("{} messages{}", grouped(settled_), lag_));
+  progress_.draw(fmt::format("{} messages{}", grouped(acknowledged_), lag_));
 }
 
 /// The business key can be personal data. So the text names the message by the broker's id.
@@ -187,7 +187,7 @@ void BrokerRun::report_problem(const RunEvent& event, std::string_view what) {
 
 std::string BrokerRun::summary(const RunSummary& done) const {
   const double seconds = progress_.elapsed().count();
-  const auto rate = static_cast<unsigned long long>(seconds > 0 ? static_cast<double>(done.settled) / seconds : 0);
+  const auto rate = static_cast<unsigned long long>(seconds > 0 ? static_cast<double>(done.acknowledged) / seconds : 0);
   if (options_.json) {
     return Json{{"summary", true},
                 {"received", done.received},
@@ -196,7 +196,7 @@ std::string BrokerRun::summary(const RunSummary& done) const {
                 {"discarded", done.discarded},
                 {"dead_letters", done.dead_letters},
                 {"retries", done.retries},
-                {"settled", done.settled},
+                {"acknowledged", done.acknowledged},
                 {"end", to_string(done.end)},
                 {"seconds", seconds},
                 {"messages_per_second", rate}}

@@ -63,7 +63,7 @@ class BrokerRun {
   std::mutex mutex_;  // guards the members below
   Output output_;
   Progress progress_;
-  std::size_t settled_ = 0;
+  std::size_t acknowledged_ = 0;
   std::string lag_;
 };
 

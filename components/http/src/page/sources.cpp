@@ -69,7 +69,7 @@ void Sources::change(Entry& entry, const RunEvent& event, Clock::time_point now)
       entry.unavailable->error_class = event.error_class;
       entry.unavailable_until = now + event.backoff;
       break;
-    case RunEventType::settled:  // messages that were done before the outage are settled during it
+    case RunEventType::acknowledged:  // messages that were done before the outage
       if (now >= entry.unavailable_until) entry.unavailable.reset();
       break;
     case RunEventType::held:
