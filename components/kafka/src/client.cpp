@@ -30,9 +30,6 @@ constexpr std::array reserved{
     Reserved{"bootstrap.servers", "KafkaOptions::brokers"},
     Reserved{"metadata.broker.list", "KafkaOptions::brokers"},
     Reserved{"group.id", "KafkaOptions::group"},
-    Reserved{"group.instance.id", "KafkaOptions::instance_id"},
-    Reserved{"max.poll.interval.ms", "KafkaOptions::max_poll_interval"},
-    Reserved{"session.timeout.ms", "KafkaOptions::session_timeout"},
     Reserved{"message.timeout.ms", "KafkaOptions::dead_letter_timeout"},
     Reserved{"delivery.timeout.ms", "KafkaOptions::dead_letter_timeout"},
     Reserved{"enable.auto.commit", nullptr},
@@ -60,6 +57,18 @@ bool contains(const std::string& topic, const std::string& other) {
   return matches;
 }
 
+std::string value_of(const rd_kafka_conf_t* conf, const char* property) {
+  std::array<char, 256> value{};
+  std::size_t size = value.size();
+  return rd_kafka_conf_get(conf, property, value.data(), &size) == RD_KAFKA_CONF_OK ? value.data() : "";
+}
+
+/// A third of the session time-out, and at most 3 s, the default of librdkafka. With a session time-out that is shorter
+/// than the interval, the broker would remove the member.
+std::string heartbeat_interval(const rd_kafka_conf_t* conf) {
+  return std::to_string(std::clamp(std::stoi(value_of(conf, "session.timeout.ms")) / 3, 1, 3000));
+}
+
 /// Whether the protocol uses TLS. The values of `security.protocol` are not case-sensitive.
 bool is_encrypted(std::string_view protocol) {
   const std::string lower = component::lower_case(protocol);
@@ -80,9 +89,6 @@ void check(const KafkaOptions& options) {
            options.dead_letters + " is one of its topics (" + *own + "); name another topic");
   }
   if (options.dead_letter_timeout < 1ms) refuse("KafkaOptions::dead_letter_timeout must be positive");
-  if (options.session_timeout < 1ms || options.max_poll_interval < options.session_timeout) {
-    refuse("KafkaOptions::session_timeout must be positive, and at most max_poll_interval");
-  }
   for (const auto& [property, value] : options.properties) {
     const auto* found = std::ranges::find(reserved, property, &Reserved::property);
     if (found == reserved.end()) continue;
@@ -130,14 +136,11 @@ Conf make_consumer_conf(const KafkaOptions& own_options) {
   // topics of the cluster.
   const bool has_pattern = std::ranges::any_of(options.topics, [](const std::string& t) { return t.starts_with("^"); });
   options.properties.try_emplace("topic.metadata.refresh.interval.ms", has_pattern ? "10000" : "1000");
-  // With librdkafka's default of 3 s, the broker would remove a member with a shorter session_timeout.
-  const auto heartbeat = std::clamp<std::chrono::milliseconds>(options.session_timeout / 3, 1ms, 3s);
-  options.properties.try_emplace("heartbeat.interval.ms", std::to_string(heartbeat.count()));
   Conf conf = make_conf(options);
+  if (!options.properties.contains("heartbeat.interval.ms")) {
+    set(conf.get(), "heartbeat.interval.ms", heartbeat_interval(conf.get()));
+  }
   set(conf.get(), "group.id", options.group);
-  if (!options.instance_id.empty()) set(conf.get(), "group.instance.id", options.instance_id);
-  set(conf.get(), "max.poll.interval.ms", std::to_string(options.max_poll_interval.count()));
-  set(conf.get(), "session.timeout.ms", std::to_string(options.session_timeout.count()));
   // The source stores offsets after the database has committed. The client commits the offsets to the broker, because
   // an explicit commit could fail in a rebalance.
   set(conf.get(), "enable.auto.offset.store", "false");
@@ -192,10 +195,7 @@ rd_kafka_resp_err_t ask_for_topic(rd_kafka_t* client, const std::string& topic, 
 bool aborts_before_assignment(rd_kafka_t* client) {
   constexpr int fixed_version = 0x020300ff;
   if (rd_kafka_version() >= fixed_version) return false;
-  std::array<char, 256> value{};
-  std::size_t size = value.size();
-  const auto code = rd_kafka_conf_get(rd_kafka_conf(client), "partition.assignment.strategy", value.data(), &size);
-  return code != RD_KAFKA_CONF_OK || std::string_view(value.data()).find("sticky") != std::string_view::npos;
+  return value_of(rd_kafka_conf(client), "partition.assignment.strategy").find("sticky") != std::string::npos;
 }
 
 }  // namespace kafka

@@ -30,7 +30,8 @@ void throw_if_refused(rd_kafka_resp_err_t code, const std::string& what) {
       break;
     case RD_KAFKA_RESP_ERR_FENCED_INSTANCE_ID:
     case RD_KAFKA_RESP_ERR__FENCED:
-      refuse(ErrorCode::broker_refused, "another consumer of the group has the same instance_id: give each its own");
+      refuse(ErrorCode::broker_refused,
+             "another consumer of the group has the same group.instance.id: give each its own");
       break;
     case RD_KAFKA_RESP_ERR_INCONSISTENT_GROUP_PROTOCOL:
       refuse(ErrorCode::broker_refused,

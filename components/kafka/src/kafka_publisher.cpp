@@ -123,9 +123,9 @@ KafkaPublisherOptions kafka_publisher_options_from_url(std::string_view url) {
   complete += "/-?group=-";
   if (question < url.size()) complete += "&" + std::string(url.substr(question + 1));
   KafkaOptions read = kafka_options_from_url(complete);
-  const KafkaOptions defaults;
-  if (read.group != "-" || !read.instance_id.empty() || !read.dead_letters.empty() ||
-      read.session_timeout != defaults.session_timeout || read.max_poll_interval != defaults.max_poll_interval) {
+  constexpr std::array of_consumers{"group.instance.id", "session.timeout.ms", "max.poll.interval.ms"};
+  if (read.group != "-" || !read.dead_letters.empty() ||
+      std::ranges::any_of(of_consumers, [&](const char* name) { return read.properties.contains(name); })) {
     throw Error(
         ErrorCode::invalid_argument,
         "the Kafka URL of a publisher is kafka://HOST:PORT; its parameters are the properties of librdkafka, and "

@@ -26,7 +26,7 @@ void KafkaSource::consumer_error(const rd_kafka_message_t& message) {
   switch (code) {
     case RD_KAFKA_RESP_ERR__MAX_POLL_EXCEEDED:
       report(SourceEventType::warning,
-             "no poll for longer than max_poll_interval: the broker gives the partitions to other consumers");
+             "no poll for longer than max.poll.interval.ms: the broker gives the partitions to other consumers");
       return;
     case RD_KAFKA_RESP_ERR__AUTO_OFFSET_RESET:
       throw Error(ErrorCode::broker_refused,

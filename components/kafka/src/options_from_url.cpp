@@ -31,7 +31,6 @@ bool is_password(std::string_view name) {
 }
 
 void set_parameter(const ComponentUrl& url, KafkaOptions& options, const std::string& name, std::string value) {
-  const auto milliseconds = [&] { return std::chrono::milliseconds(url.number<int>(name, value, 1)); };
   if (is_password(name)) {
     url.refuse("it holds " + name +
                ", which other users of this machine can read; put the password into the environment variable "
@@ -39,22 +38,15 @@ void set_parameter(const ComponentUrl& url, KafkaOptions& options, const std::st
   }
   if (name == "group") {
     options.group = std::move(value);
-  } else if (name == "instance_id") {
-    options.instance_id = std::move(value);
   } else if (name == "dead_letters") {
     options.dead_letters = std::move(value);
-  } else if (name == "session.timeout.ms") {
-    options.session_timeout = milliseconds();
-  } else if (name == "max.poll.interval.ms") {
-    options.max_poll_interval = milliseconds();
   } else if (name == "message.timeout.ms") {
-    options.dead_letter_timeout = milliseconds();
+    options.dead_letter_timeout = std::chrono::milliseconds(url.number<int>(name, value, 1));
   } else if (name.find('.') != std::string::npos || name == "debug") {
     options.properties[name] = std::move(value);
   } else {
     url.refuse("unknown parameter " + name +
-               "; there are group, instance_id, dead_letters, debug, and the properties of librdkafka whose name has a "
-               "dot");
+               "; there are group, dead_letters, debug, and the properties of librdkafka whose name has a dot");
   }
 }
 

@@ -37,7 +37,7 @@ class KafkaBroker : public BrokerUnderTest {
             .group = name + "-group",
             .topics = {name},
             .dead_letters = dead_letters_of(name),
-            .session_timeout = std::chrono::seconds(2)};
+            .properties = {{"session.timeout.ms", "2000"}}};
   }
 
  private:

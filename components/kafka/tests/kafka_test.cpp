@@ -106,7 +106,7 @@ TEST_CASE(
   EffectDatabase db;
   Pool pool = db.pool();
   KafkaOptions kafka = broker.options("poison");
-  kafka.max_poll_interval = 2s;
+  kafka.properties["max.poll.interval.ms"] = "2000";
   const auto source = open_kafka(kafka);
   std::stop_source stop;
   RunOptions options = until_idle();

@@ -40,8 +40,7 @@ class MockCluster {
     return {.brokers = brokers(),
             .group = group,
             .topics = {topic},
-            .session_timeout = std::chrono::seconds(6),
-            .properties = {{"topic.metadata.refresh.interval.ms", "700"}}};
+            .properties = {{"session.timeout.ms", "6000"}, {"topic.metadata.refresh.interval.ms", "700"}}};
   }
 
   void create(const std::string& topic, int partitions = 2) {

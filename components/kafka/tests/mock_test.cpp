@@ -197,7 +197,7 @@ TEST_CASE("Kafka: a consumer that has joined and has no assignment yet can leave
     cluster.fail(sync_group, RD_KAFKA_RESP_ERR_REBALANCE_IN_PROGRESS, RD_KAFKA_RESP_ERR_REBALANCE_IN_PROGRESS);
   }
   KafkaOptions options = cluster.consumer("g", "orders");
-  options.properties = {{"partition.assignment.strategy", "cooperative-sticky"}};
+  options.properties["partition.assignment.strategy"] = "cooperative-sticky";
   const auto source = open_kafka(options);
   const auto has_joined = std::chrono::steady_clock::now() + 6s;
   while (std::chrono::steady_clock::now() < has_joined) CHECK(source->poll(1, 100ms).empty());

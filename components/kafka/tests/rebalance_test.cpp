@@ -166,7 +166,7 @@ TEST_CASE("Kafka: consumers that join at a backlog take only the partitions that
   broker.flush();
   EffectDatabase db;
   KafkaOptions kafka = broker.options("backlog");
-  kafka.session_timeout = 6s;
+  kafka.properties["session.timeout.ms"] = "6000";
   kafka.properties["partition.assignment.strategy"] = "cooperative-sticky";
   Group group;
   group.failures = 1000;  // no message fails

@@ -31,11 +31,9 @@ class Reader {
     admin_.create(topic_, 2);
     for (const int partition : {0, 1})
       admin_.commit(topic_, topic_, partition, 0);  // so auto.offset.reset does not count
-    source_ = open_kafka({.brokers = broker_address(),
-                          .group = topic_,
-                          .topics = {topic_},
-                          .session_timeout = 6s,
-                          .properties = std::move(properties)});
+    properties.try_emplace("session.timeout.ms", "6000");
+    source_ = open_kafka(
+        {.brokers = broker_address(), .group = topic_, .topics = {topic_}, .properties = std::move(properties)});
     source_->on_event([this](const SourceEvent& event) { ++events_[event.type]; });
     REQUIRE(poll_until([this] { return source_->status().lanes == 2; }));
   }
@@ -161,8 +159,10 @@ TEST_CASE("Kafka: a group whose offset is behind the end begins with the oldest 
   for (int i = 0; i < 40; ++i) publisher.publish(topic, {.body = std::to_string(i), .partition = i % 2});
   publisher.flush();
   for (const int partition : {0, 1}) admin.commit("behind", topic, partition, 100);
-  const auto source =
-      open_kafka({.brokers = broker_address(), .group = "behind", .topics = {topic}, .session_timeout = 6s});
+  const auto source = open_kafka({.brokers = broker_address(),
+                                  .group = "behind",
+                                  .topics = {topic},
+                                  .properties = {{"session.timeout.ms", "6000"}}});
   std::size_t got = 0;
   const auto give_up = std::chrono::steady_clock::now() + 12s;
   const auto is_done = [&] {

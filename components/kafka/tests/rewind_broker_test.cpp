@@ -17,7 +17,10 @@ namespace txinbox::test {
 namespace {
 
 KafkaOptions options_of(const std::string& topic) {
-  return {.brokers = broker_address(), .group = topic + "-group", .topics = {topic}, .session_timeout = 6s};
+  return {.brokers = broker_address(),
+          .group = topic + "-group",
+          .topics = {topic},
+          .properties = {{"session.timeout.ms", "6000"}}};
 }
 
 long long offset_of(const Incoming& incoming) {

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <fstream>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -47,11 +48,11 @@ constexpr int elsewhere = 3;
 KafkaOptions secure_options(KafkaBroker& broker, const std::string& topic, const std::string& user) {
   KafkaOptions options = broker.options(topic);
   options.brokers = address_behind(secure);
-  options.properties = {{"security.protocol", "SASL_SSL"},
-                        {"ssl.ca.location", certificate("ca")},
-                        {"sasl.mechanism", "PLAIN"},
-                        {"sasl.username", user},
-                        {"sasl.password", password()}};
+  options.properties.merge(std::map<std::string, std::string>{{"security.protocol", "SASL_SSL"},
+                                                              {"ssl.ca.location", certificate("ca")},
+                                                              {"sasl.mechanism", "PLAIN"},
+                                                              {"sasl.username", user},
+                                                              {"sasl.password", password()}});
   return options;
 }
 

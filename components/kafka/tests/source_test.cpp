@@ -97,10 +97,10 @@ void stands_still_and_goes_on(const std::string& topic, const std::string& body,
   }
   broker.flush();
   KafkaOptions options = eager(broker.options(topic));
-  options.max_poll_interval = 2s;
+  options.properties["max.poll.interval.ms"] = "2000";
   Polled first(options);
   REQUIRE(within_minutes([&] { return !first.poll(10).empty(); }));
-  const auto stood_still = std::chrono::steady_clock::now() + 6s;  // three times max_poll_interval
+  const auto stood_still = std::chrono::steady_clock::now() + 6s;  // three times max.poll.interval.ms
   while (std::chrono::steady_clock::now() < stood_still) CHECK(first.poll(0, 100ms).empty());
   CHECK(first.count(SourceEventType::lanes_revoked) == 0);
 
@@ -205,11 +205,12 @@ TEST_CASE("Kafka: a message of a revoked partition is not held, and its acknowle
   }));
 }
 
-TEST_CASE("Kafka: if two consumers have the same instance_id, the first ends with an error that names the reason") {
+TEST_CASE(
+    "Kafka: if two consumers have the same group.instance.id, the first ends with an error that names the reason") {
   KafkaBroker broker;
   publish_numbers(broker, "fenced", 4);
   KafkaOptions options = broker.options("fenced");
-  options.instance_id = "one";
+  options.properties["group.instance.id"] = "one";
   Polled first(options);
   REQUIRE(within_minutes([&] { return !first.poll(10).empty(); }));
   Polled second(options);
@@ -224,14 +225,14 @@ TEST_CASE("Kafka: if two consumers have the same instance_id, the first ends wit
   CHECK(thrown == "broker_refused");
 }
 
-TEST_CASE("Kafka: after a restart, a member with an instance_id gets its partitions back without a rebalance") {
+TEST_CASE("Kafka: after a restart, a member with a group.instance.id gets its partitions back without a rebalance") {
   KafkaBroker broker;
   publish_numbers(broker, "static", 400);
   KafkaOptions options = broker.options("static");
-  options.session_timeout = 30s;
-  options.max_poll_interval = 60s;
+  options.properties["session.timeout.ms"] = "30000";
+  options.properties["max.poll.interval.ms"] = "60000";
   Polled stays(options);
-  options.instance_id = "restarts";
+  options.properties["group.instance.id"] = "restarts";
   auto restarts = std::make_unique<Polled>(options);
   const auto have_two_each = [&] {
     (void)stays.poll(1);

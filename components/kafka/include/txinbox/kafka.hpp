@@ -38,23 +38,20 @@ struct KafkaOptions {
   /// message with these names.
   std::string dead_letters = {};
 
-  /// How long the broker waits for a poll, before it gives the partitions to another consumer. `run` polls at least
-  /// once a second, however long a handler takes. So it counts only for a process that hangs.
-  std::chrono::milliseconds max_poll_interval{300'000};
-
-  /// After this time without a heartbeat, the broker takes the consumer for dead. Its messages wait until then.
-  std::chrono::milliseconds session_timeout{45'000};
-
-  /// A name of this member that stays the same after a restart (static membership, `group.instance.id`): a restart
-  /// within `session_timeout` moves no partitions. Empty: none.
-  std::string instance_id = {};
-
   /// How long the source waits for the broker's confirmation of a dead letter. `run` polls no messages and sees no stop
   /// meanwhile. After it, `run` tries again later.
   std::chrono::milliseconds dead_letter_timeout{3'000};
 
-  /// Other properties of librdkafka, for example for TLS and SASL: `security.protocol`, `ssl.ca.location`,
-  /// `sasl.mechanism`, `sasl.username`, `sasl.password`. Those that the source sets itself are refused.
+  /// Properties of librdkafka, for example for TLS and SASL: `security.protocol`, `ssl.ca.location`, `sasl.mechanism`,
+  /// `sasl.username`, `sasl.password`. Those that the source sets itself are refused.
+  ///
+  /// These decide when the broker gives the partitions to other members of the group:
+  /// - `session.timeout.ms`, 45 s: after this time without a heartbeat, the broker takes the consumer for dead. Its
+  ///   messages wait until then.
+  /// - `max.poll.interval.ms`, 5 minutes: how long the broker waits for a poll. `run` polls at least once a second,
+  ///   however long a handler takes. So it counts only for a process that hangs.
+  /// - `group.instance.id`, none: a name of this member that stays the same after a restart (static membership). A
+  ///   restart within `session.timeout.ms` moves no partitions.
   ///
   /// These have other defaults than in librdkafka:
   /// - `auto.offset.reset` is `earliest`. Otherwise a new group would not get the messages that are there.
@@ -62,7 +59,7 @@ struct KafkaOptions {
   ///   partitions that move.
   /// - `topic.metadata.refresh.interval.ms` is 1 s, or 10 s if a topic is a regular expression. So the source notices
   ///   that a topic was deleted.
-  /// - `heartbeat.interval.ms` is a third of `session_timeout`, and at most 3 s.
+  /// - `heartbeat.interval.ms` is a third of `session.timeout.ms`, and at most 3 s.
   /// - `message.max.bytes` of the dead letters is the greatest possible. So only the broker limits their size.
   /// - `ssl.endpoint.identification.algorithm` is `https` with librdkafka 1.9, too: the client checks the host name of
   ///   the broker's certificate.
@@ -71,10 +68,10 @@ struct KafkaOptions {
 
 /// Reads the options from a URL, as the command does: `kafka://HOST:PORT,HOST:PORT/TOPIC,TOPIC?group=NAME`.
 ///
-/// More parameters: `instance_id`, `dead_letters`, and the properties of librdkafka that have a dot in their names,
-/// such as `security.protocol=SASL_SSL&sasl.mechanism=PLAIN&sasl.username=orders`. `session.timeout.ms` and
-/// `max.poll.interval.ms` set the members. A password is not a parameter: the property `sasl.password` is taken from
-/// the environment variable TXINBOX_KAFKA_PASSWORD if it is set.
+/// More parameters: `dead_letters`, `debug`, and the properties of librdkafka that have a dot in their names, such as
+/// `security.protocol=SASL_SSL&sasl.mechanism=PLAIN&sasl.username=orders`. `message.timeout.ms` sets
+/// `dead_letter_timeout`. A password is not a parameter: the property `sasl.password` is taken from the environment
+/// variable TXINBOX_KAFKA_PASSWORD if it is set.
 ///
 /// @errors `Error` invalid_argument for what is missing or not valid, and for a password in the URL. The text does not
 ///         hold the URL.
