@@ -123,8 +123,7 @@ class JsonContent {
   explicit JsonContent(std::span<const std::string_view> pointers);
 
   /// The same for a list in braces: `JsonContent({"/amount", "/account"})`.
-  JsonContent(std::initializer_list<std::string_view> pointers)
-      : JsonContent(std::span(pointers.begin(), pointers.size())) {}
+  JsonContent(std::initializer_list<std::string_view> pointers);
 
   /// The content of this message. It is never empty.
   ///

@@ -71,9 +71,7 @@ struct Message {
 std::string content_of(std::span<const std::string_view> fields);
 
 /// The same for a list in braces: `content_of({amount, account})`.
-inline std::string content_of(std::initializer_list<std::string_view> fields) {
-  return content_of(std::span(fields.begin(), fields.size()));
-}
+std::string content_of(std::initializer_list<std::string_view> fields);
 
 TXINBOX_API_END
 }  // namespace txinbox

@@ -3,8 +3,6 @@
 /// @file
 /// The interface between `run` and a message broker.
 
-#include <algorithm>
-#include <array>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -194,23 +192,14 @@ inline constexpr std::string_view redrives = "txinbox-redrives";
 /// The call of `redrive` that has published the message last, as 32 hexadecimal digits.
 inline constexpr std::string_view redrive = "txinbox-redrive";
 
-/// Those that say why a message became a dead letter. A new dead letter of the message has new ones, and a message that
-/// is published again has none.
-inline constexpr std::array<std::string_view, 7> about_failure{reason, error_class, consumer, key,
-                                                               origin, source,      failures};
-
-/// Whether a header with this name says why a message became a dead letter.
-inline bool is_about_failure(std::string_view name) noexcept {
-  return std::ranges::find(about_failure, name) != about_failure.end();
-}
+/// Whether a header with this name says why a message became a dead letter: it is one of the first seven. A new dead
+/// letter of the message has new ones, and a message that is published again has none.
+bool is_about_failure(std::string_view name) noexcept;
 
 }  // namespace dead_letter_header
 
 /// Whether `redrive` removes a header with this name from a message, or replaces it.
-inline bool is_replaced_by_redrive(std::string_view name) noexcept {
-  return name == dead_letter_header::redrives || name == dead_letter_header::redrive ||
-         dead_letter_header::is_about_failure(name);
-}
+bool is_replaced_by_redrive(std::string_view name) noexcept;
 
 TXINBOX_API_END
 }  // namespace txinbox

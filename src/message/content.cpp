@@ -14,5 +14,9 @@ std::string content_of(std::span<const std::string_view> fields) {
   return content;
 }
 
+std::string content_of(std::initializer_list<std::string_view> fields) {
+  return content_of(std::span(fields.begin(), fields.size()));
+}
+
 TXINBOX_NAMESPACE_END
 }  // namespace txinbox

@@ -36,6 +36,9 @@ std::shared_ptr<const detail::JsonFields> fields_at(std::span<const std::string_
 
 JsonContent::JsonContent(std::span<const std::string_view> pointers) : fields_(fields_at(pointers)) {}
 
+JsonContent::JsonContent(std::initializer_list<std::string_view> pointers)
+    : JsonContent(std::span(pointers.begin(), pointers.size())) {}
+
 std::string JsonContent::operator()(std::string_view json) const { return fields_->content(detail::parse_json(json)); }
 
 std::string JsonContent::operator()(const JsonDocument& json) const { return fields_->content(*json.root_); }

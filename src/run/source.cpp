@@ -1,5 +1,9 @@
 #include <txinbox/source.hpp>
 
+#include <algorithm>
+#include <array>
+#include <utility>
+
 #include "types/enum_names.hpp"
 
 namespace txinbox {
@@ -26,6 +30,20 @@ void Source::give_back(const Incoming&) {}
 
 void Source::report(SourceEventType type, std::string text) {
   if (observer_) observer_({.type = type, .text = std::move(text)});
+}
+
+namespace dead_letter_header {
+
+bool is_about_failure(std::string_view name) noexcept {
+  constexpr std::array about_failure{reason, error_class, consumer, key, origin, source, failures};
+  return std::ranges::find(about_failure, name) != about_failure.end();
+}
+
+}  // namespace dead_letter_header
+
+bool is_replaced_by_redrive(std::string_view name) noexcept {
+  return name == dead_letter_header::redrives || name == dead_letter_header::redrive ||
+         dead_letter_header::is_about_failure(name);
 }
 
 TXINBOX_NAMESPACE_END
