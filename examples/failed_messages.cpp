@@ -10,6 +10,7 @@
 #include <string>
 
 #include <soci/soci.h>
+#include <txinbox/failed_messages.hpp>
 #include <txinbox/txinbox.hpp>
 
 struct Incoming {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include <soci/soci.h>
+#include <txinbox/operations.hpp>
 #include <txinbox/txinbox.hpp>
 
 // docs/guides/personal-data.md

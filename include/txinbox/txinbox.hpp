@@ -1,17 +1,17 @@
 #pragma once
 
 /// @file
-/// Includes all public headers of txinbox, except native.hpp, handler_check.hpp and soci/execute.hpp.
+/// Includes the headers that a service needs: those that consume, publish and configure.
+///
+/// Include native.hpp, handler_check.hpp and soci/execute.hpp where you use them, and the headers for operators:
+/// failed_messages.hpp, inspect.hpp, operations.hpp, outbox_messages.hpp and redrive.hpp.
 
 #include <txinbox/connection_ref.hpp>
 #include <txinbox/consumer_options.hpp>
 #include <txinbox/delivery.hpp>
 #include <txinbox/error.hpp>
-#include <txinbox/failed_messages.hpp>
-#include <txinbox/finding.hpp>
 #include <txinbox/idempotent.hpp>
 #include <txinbox/incoming.hpp>
-#include <txinbox/inspect.hpp>
 #include <txinbox/json.hpp>
 #include <txinbox/lease_consumer.hpp>
 #include <txinbox/lease_store.hpp>
@@ -19,14 +19,10 @@
 #include <txinbox/message.hpp>
 #include <txinbox/message_of.hpp>
 #include <txinbox/metrics.hpp>
-#include <txinbox/operations.hpp>
-#include <txinbox/operator_action.hpp>
 #include <txinbox/outbox.hpp>
-#include <txinbox/outbox_messages.hpp>
 #include <txinbox/outbox_relay.hpp>
 #include <txinbox/pool.hpp>
 #include <txinbox/pool_options.hpp>
-#include <txinbox/redrive.hpp>
 #include <txinbox/result.hpp>
 #include <txinbox/retention.hpp>
 #include <txinbox/run.hpp>

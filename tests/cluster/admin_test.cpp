@@ -7,6 +7,8 @@
 
 #include <doctest/doctest.h>
 #include <soci/soci.h>
+#include <txinbox/finding.hpp>
+#include <txinbox/inspect.hpp>
 #include <txinbox/txinbox.hpp>
 
 #include "cluster/cluster.hpp"

@@ -8,6 +8,7 @@
 
 #include <doctest/doctest.h>
 #include <soci/soci.h>
+#include <txinbox/inspect.hpp>
 #include <txinbox/txinbox.hpp>
 
 #include "cluster/cluster.hpp"

@@ -3,6 +3,7 @@
 #include <string>
 
 #include <doctest/doctest.h>
+#include <txinbox/inspect.hpp>
 #include <txinbox/txinbox.hpp>
 
 #include "support/test_database.hpp"

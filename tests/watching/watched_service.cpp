@@ -15,6 +15,7 @@
 
 #include <httplib.h>
 #include <soci/soci.h>
+#include <txinbox/outbox_messages.hpp>
 #include <txinbox/txinbox.hpp>
 
 #include "support/memory_broker.hpp"

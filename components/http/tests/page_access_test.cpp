@@ -6,6 +6,7 @@
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
 #include <txinbox/error.hpp>
+#include <txinbox/operations.hpp>
 
 #include "page_kit.hpp"
 

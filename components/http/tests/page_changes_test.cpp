@@ -8,6 +8,7 @@
 
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
+#include <txinbox/operations.hpp>
 
 #include "page_kit.hpp"
 #include "support/eventually.hpp"

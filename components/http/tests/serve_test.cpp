@@ -9,6 +9,7 @@
 #include <doctest/doctest.h>
 #include <httplib.h>
 #include <nlohmann/json.hpp>
+#include <txinbox/operations.hpp>
 
 #include "page_kit.hpp"
 #include "support/command.hpp"

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include <doctest/doctest.h>
+#include <txinbox/finding.hpp>
 #include <txinbox/txinbox.hpp>
 
 #include "redis_server.hpp"

@@ -8,6 +8,9 @@
 
 #include <doctest/doctest.h>
 #include <soci/soci.h>
+#include <txinbox/failed_messages.hpp>
+#include <txinbox/operations.hpp>
+#include <txinbox/outbox_messages.hpp>
 #include <txinbox/txinbox.hpp>
 
 #include "support/sql_time.hpp"

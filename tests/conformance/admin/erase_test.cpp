@@ -10,6 +10,9 @@
 
 #include <doctest/doctest.h>
 #include <soci/soci.h>
+#include <txinbox/failed_messages.hpp>
+#include <txinbox/inspect.hpp>
+#include <txinbox/operations.hpp>
 #include <txinbox/txinbox.hpp>
 
 #include "message/erased_key.hpp"

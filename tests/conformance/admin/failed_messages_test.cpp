@@ -9,6 +9,8 @@
 
 #include <doctest/doctest.h>
 #include <soci/soci.h>
+#include <txinbox/failed_messages.hpp>
+#include <txinbox/inspect.hpp>
 #include <txinbox/txinbox.hpp>
 
 #include "support/crashing_handlers.hpp"

@@ -4,6 +4,7 @@
 
 #include <doctest/doctest.h>
 #include <soci/soci.h>
+#include <txinbox/failed_messages.hpp>
 #include <txinbox/txinbox.hpp>
 
 #include "support/effects.hpp"

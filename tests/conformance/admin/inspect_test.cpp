@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 #include <soci/soci.h>
+#include <txinbox/inspect.hpp>
 #include <txinbox/txinbox.hpp>
 
 #include "support/capabilities.hpp"

@@ -9,6 +9,10 @@
 
 #include <doctest/doctest.h>
 #include <soci/soci.h>
+#include <txinbox/failed_messages.hpp>
+#include <txinbox/inspect.hpp>
+#include <txinbox/operations.hpp>
+#include <txinbox/outbox_messages.hpp>
 #include <txinbox/txinbox.hpp>
 
 #include "support/schema_tools.hpp"

@@ -6,6 +6,8 @@
 
 #include <doctest/doctest.h>
 #include <soci/soci.h>
+#include <txinbox/finding.hpp>
+#include <txinbox/operations.hpp>
 #include <txinbox/txinbox.hpp>
 
 #include "support/capabilities.hpp"

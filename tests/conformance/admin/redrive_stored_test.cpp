@@ -7,6 +7,10 @@
 
 #include <doctest/doctest.h>
 #include <soci/soci.h>
+#include <txinbox/failed_messages.hpp>
+#include <txinbox/operations.hpp>
+#include <txinbox/outbox_messages.hpp>
+#include <txinbox/redrive.hpp>
 #include <txinbox/txinbox.hpp>
 
 #include "support/recording_publisher.hpp"

@@ -5,6 +5,8 @@
 #include <vector>
 
 #include <doctest/doctest.h>
+#include <txinbox/failed_messages.hpp>
+#include <txinbox/inspect.hpp>
 #include <txinbox/native.hpp>
 #include <txinbox/txinbox.hpp>
 

@@ -8,6 +8,7 @@
 
 #include <doctest/doctest.h>
 #include <soci/soci.h>
+#include <txinbox/finding.hpp>
 #include <txinbox/outbox_messages.hpp>
 #include <txinbox/txinbox.hpp>
 

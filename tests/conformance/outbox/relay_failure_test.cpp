@@ -11,6 +11,7 @@
 
 #include <doctest/doctest.h>
 #include <soci/soci.h>
+#include <txinbox/outbox_messages.hpp>
 #include <txinbox/txinbox.hpp>
 
 #include "support/eventually.hpp"

@@ -11,6 +11,9 @@
 
 #include <doctest/doctest.h>
 #include <soci/soci.h>
+#include <txinbox/finding.hpp>
+#include <txinbox/inspect.hpp>
+#include <txinbox/outbox_messages.hpp>
 #include <txinbox/txinbox.hpp>
 
 #include "backend/query.hpp"

@@ -11,6 +11,10 @@
 
 #include <doctest/doctest.h>
 #include <soci/soci.h>
+#include <txinbox/failed_messages.hpp>
+#include <txinbox/finding.hpp>
+#include <txinbox/inspect.hpp>
+#include <txinbox/outbox_messages.hpp>
 #include <txinbox/txinbox.hpp>
 
 #include "base/url.hpp"

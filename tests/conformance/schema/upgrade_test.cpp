@@ -12,6 +12,7 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 #include <soci/soci.h>
+#include <txinbox/failed_messages.hpp>
 #include <txinbox/txinbox.hpp>
 
 #include "support/effects.hpp"

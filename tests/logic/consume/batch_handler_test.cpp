@@ -9,6 +9,7 @@
 
 #include <doctest/doctest.h>
 #include <soci/soci.h>
+#include <txinbox/failed_messages.hpp>
 #include <txinbox/txinbox.hpp>
 
 #include "support/batch_kit.hpp"

@@ -11,6 +11,8 @@
 #include <vector>
 
 #include <soci/soci.h>
+#include <txinbox/inspect.hpp>
+#include <txinbox/redrive.hpp>
 #include <txinbox/txinbox.hpp>
 
 #include "support/effects.hpp"

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include <doctest/doctest.h>
+#include <txinbox/redrive.hpp>
 #include <txinbox/txinbox.hpp>
 
 #include "logic/redrive/dead_letters.hpp"

@@ -10,6 +10,8 @@
 
 #include <doctest/doctest.h>
 #include <soci/soci.h>
+#include <txinbox/operations.hpp>
+#include <txinbox/redrive.hpp>
 #include <txinbox/txinbox.hpp>
 
 #include "logic/redrive/dead_letters.hpp"
