@@ -26,7 +26,7 @@ namespace {
 
 constexpr std::size_t batch = 100;
 
-/// What grows, and the time of one message in microseconds for each size.
+/// The thing that grows, and the time of one message in microseconds for each size.
 struct Curve {
   std::string name;
   std::vector<int> sizes;

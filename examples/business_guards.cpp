@@ -139,14 +139,14 @@ bool change_status(soci::session& sql, txinbox::Delivery& delivery, const std::s
 
 // --- What runs them.
 
-/// What a message does. `number` says which of the messages it is, from 0.
+/// The act of a message. `number` says which of the messages it is, from 0.
 using Operation = std::function<void(soci::session&, txinbox::Delivery&, int number)>;
 
 const std::string one_effect_is_right = "select count(*) - 1 from guard_effect";
 
 struct Guard {
   std::string name;
-  std::string harm;  ///< What goes wrong without it.
+  std::string harm;  ///< The harm without it.
   Operation without;
   Operation with;
   bool one_key = false;                     ///< All messages have the same business key.

@@ -1,4 +1,4 @@
-// What happens to a message whose handler fails: txinbox counts the failures and parks the message, and an operator
+// The way of a message whose handler fails: txinbox counts the failures and parks the message, and an operator
 // lets it run again.
 //
 // Usage: failed_messages [URL]      (by default sqlite:orders.db)

@@ -30,7 +30,7 @@ struct LogReader {
   bool connected;    ///< Whether it reads now.
 };
 
-/// What the statistics of the database say about a table. None: they say nothing.
+/// The statistics of the database about a table. None: there are none.
 struct TableEstimate {
   std::optional<std::int64_t> rows = {};
   std::optional<std::int64_t> bytes = {};  ///< With the indexes.

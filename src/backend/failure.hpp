@@ -53,7 +53,7 @@ class Failure {
   /// Whether the session that had this error must be closed.
   bool is_fatal_to_session() const noexcept { return backend::is_fatal_to_session(class_); }
 
-  /// What to do with the message. See `txinbox::action_for`.
+  /// The action for the message. See `txinbox::action_for`.
   Action action() const noexcept;
 
   /// Returns the failure of a session that could not be rolled back after it. A transient error becomes a

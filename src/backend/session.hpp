@@ -55,10 +55,10 @@ constexpr std::string_view to_string(InitialState state) noexcept {
   return detail::to_string(state == InitialState::consumed ? detail::RowState::consumed : detail::RowState::torn);
 }
 
-/// What a statement has changed.
+/// The effect of a statement.
 struct Changed {
   std::size_t rows;                    ///< The number of rows that it matched.
-  std::optional<std::int64_t> number;  ///< What `Dialect::returning` returns. None if it is NULL, or without a row.
+  std::optional<std::int64_t> number;  ///< The value of `Dialect::returning`. None if it is NULL, or without a row.
 };
 
 /// One connection, as the inbox uses it. Each call may throw a `DatabaseError`, unless its comment says otherwise. The

@@ -13,7 +13,7 @@ namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace detail {
 
-/// What is known about a dead letter, from its headers and from the options. Its delivery must outlive it.
+/// The facts about a dead letter, from its headers and from the options. Its delivery must outlive it.
 struct DeadLetterInfo {
   std::string_view reason;
   std::string_view error_class;

@@ -1,4 +1,5 @@
-// What the loop asks the scheduler: the messages that it holds, their acknowledgements and their dead letters.
+// The questions of the loop to the scheduler: the messages that it holds, their acknowledgements and their dead
+// letters.
 
 #include <algorithm>
 #include <utility>

@@ -1,4 +1,4 @@
-// What the results of a job mean for its messages: done, a dead letter, or another try.
+// The results of a job, for each of its messages: done, a dead letter, or another try.
 
 #include <algorithm>
 #include <utility>

@@ -18,7 +18,7 @@ namespace detail {
 /// Errors: `Error` invalid_argument.
 void check_operator_action(const OperatorAction&);
 
-/// What an operator's change is, for its row of the audit table.
+/// An operator's change, for its row of the audit table.
 struct AuditEntry {
   const std::optional<OperatorAction>& by;  ///< None: no row is written.
   std::string_view action;                  ///< A short name in ASCII, such as "pause".

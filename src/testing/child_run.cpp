@@ -22,7 +22,7 @@ namespace detail {
 namespace {
 
 constexpr std::chrono::seconds limit{60};
-/// What the child writes when it ends as it should. Another text is an error.
+/// The text that the child writes when it ends as it should. Another text is an error.
 constexpr std::string_view ended = "ended";
 
 [[noreturn]] void throw_errno(const char* call) { throw std::system_error(errno, std::generic_category(), call); }

@@ -20,7 +20,7 @@ namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace {
 
-/// What a delivery throws after its handler has run.
+/// The exception that a delivery throws after its handler has run.
 struct FailureOfCheck : std::exception {
   const char* what() const noexcept override { return "check_handler makes this delivery fail"; }
 };

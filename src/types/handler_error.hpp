@@ -10,7 +10,7 @@ namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace detail {
 
-/// What became of the count of a failure.
+/// The fate of the count of a failure.
 enum class FailureCount {
   none,    ///< The consumer does not count such a failure.
   stored,  ///< It is in the database.

@@ -101,7 +101,7 @@ std::string file(const std::string& name) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
-/// What bash offers to complete the last of these words.
+/// The words that bash offers to complete the last of these.
 std::set<std::string> offered(const Command::Arguments& words) {
   std::string line = "source '" + variable("TXINBOX_REFERENCE") + "/txinbox'; COMP_WORDS=(txinbox";
   for (const auto& word : words) line += " '" + word + "'";

@@ -38,7 +38,7 @@ int kills() {
   return 4;
 }
 
-/// What all relays have published, line by line. One write appends each line.
+/// The messages that all relays have published, line by line. One write appends each line.
 class Published {
  public:
   explicit Published(std::filesystem::path file) : file_(std::move(file)) {}

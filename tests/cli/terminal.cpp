@@ -1,4 +1,4 @@
-// What the command prints on a terminal.
+// The output of the command on a terminal.
 
 #include <algorithm>
 #include <array>

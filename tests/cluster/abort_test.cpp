@@ -121,7 +121,7 @@ TEST_CASE("a Transaction that is aborted leaves nothing, and its commit fails") 
   CHECK(db.number(there, "select count(*) from effect") == 1);
 }
 
-/// What a handler does after its transaction was aborted, and how many of its rows remain. In a pool, txinbox notices
+/// The act of a handler after its transaction was aborted, and how many of its rows remain. In a pool, txinbox notices
 /// that a handler has switched autocommit on, and parks the message.
 struct Careless {
   std::string name;

@@ -59,7 +59,7 @@ TEST_CASE("migrations through several nodes at once end in the same tables") {
   }
 }
 
-/// What doctor reports on a node after a setting was changed, for example "error wsrep_on".
+/// The report of doctor on a node after a setting was changed, for example "error wsrep_on".
 std::vector<std::string> findings_after(const ClusterDatabase& db, const std::string& sql) {
   Pool pool = db.pool(2);
   auto connection = pool.acquire();

@@ -11,7 +11,7 @@
 
 namespace txinbox::test {
 
-/// What the handlers of a load sometimes throw.
+/// The exception that the handlers of a load sometimes throw.
 struct HandlerFailed : std::runtime_error {
   HandlerFailed() : std::runtime_error("the handler fails") {}
 };

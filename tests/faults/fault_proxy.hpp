@@ -30,7 +30,7 @@ struct Passed {
   bool opens_turn;  ///< The first after the other side has spoken.
 };
 
-/// What happens there.
+/// The fault that happens there.
 enum class Fault {
   cut,           ///< The connection ends.
   stall,         ///< Nothing passes in either direction until `end_stall`.

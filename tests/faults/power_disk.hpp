@@ -42,7 +42,7 @@ class PowerDisk {
   /// The number of changes and syncs until now.
   int version() const { return version_; }
 
-  /// What happens to a change that was not synced. `scrambled` applies only to bytes; a name or a length is then kept.
+  /// The fate of a change that was not synced. `scrambled` applies only to bytes; a name or a length is then kept.
   enum class Fate { lost, kept, scrambled };
 
   /// Cuts the power: writes to the real files what the disk has. Calls `fate` for each piece, in the order of the

@@ -65,7 +65,7 @@ void cut(PowerDisk& disk, Kept kept, unsigned seed) {
   });
 }
 
-/// What happens before the first power cut: nothing, or a message is consumed. With checkpoints, a checkpoint of the
+/// The events before the first power cut: none, or a message is consumed. With checkpoints, a checkpoint of the
 /// WAL follows each commit.
 enum class Start { cold, warm, warm_with_checkpoints };
 

@@ -13,14 +13,14 @@ namespace txinbox::test {
 /// opened during this time uses it, and must be closed before the object is destroyed. SQLite's sleeps return at once.
 class SqliteVfs {
  public:
-  /// What happens to a call. A call that fails does not reach the lower VFS, unless it frees a lock or memory.
+  /// The fault of a call. A call that fails does not reach the lower VFS, unless it frees a lock or memory.
   struct Verdict {
     int code = SQLITE_OK;  ///< With another code, the call fails with this code.
     bool half = false;     ///< A write that fails writes half of the bytes first.
   };
   using Watcher = std::function<Verdict(Io)>;
 
-  /// What happens to a sync. `drop` saves time: a sync takes long, and the power of this machine is not cut.
+  /// The fault of a sync. `drop` saves time: a sync takes long, and the power of this machine is not cut.
   enum class Syncs { drop, pass_on };
 
   explicit SqliteVfs(Syncs = Syncs::drop);

@@ -15,7 +15,7 @@
 
 namespace txinbox::test {
 
-/// What a handler does, besides its one effect.
+/// The act of a handler, besides its one effect.
 enum class InboxAct {
   succeeds,
   stores,         ///< It stores a result.
@@ -34,7 +34,7 @@ enum class InboxAct {
   renews,         ///< It renews its lease. Only under a lease.
 };
 
-/// What a handler can do in the consumer's transaction, and under a lease.
+/// The acts that a handler can do in the consumer's transaction, and under a lease.
 inline constexpr std::array acts_in_transaction = {
     InboxAct::succeeds, InboxAct::stores,     InboxAct::refuses,       InboxAct::fails,   InboxAct::postpones,
     InboxAct::wraps,    InboxAct::goes_back,  InboxAct::swallows,      InboxAct::commits, InboxAct::commits_later,
@@ -82,7 +82,7 @@ class InboxWorld {
     int torn = 0;       ///< How often a listener has heard that it is torn.
     bool done = false;  ///< It was acknowledged, or published to the dead-letter queue.
     std::int64_t effects = 0;
-    std::string end = {};  ///< What the last delivery has returned.
+    std::string end = {};  ///< The result of the last delivery.
   };
   struct Process {
     std::shared_ptr<detail::PoolState> state;

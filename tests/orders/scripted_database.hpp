@@ -24,7 +24,7 @@
 
 namespace txinbox::test {
 
-/// What can happen at a call.
+/// An event that can happen at a call.
 enum class SqlTwist {
   busy,       ///< The server refuses the statement. A later try may succeed. The transaction stays open.
   deadlock,   ///< The same, but the server rolls the transaction back.

@@ -20,7 +20,7 @@ namespace txinbox::soak {
 inline constexpr std::size_t pool_size = 4;
 inline constexpr std::size_t worker_count = 3;
 
-/// What the workers share.
+/// The state that the workers share.
 struct Shared {
   const test::EffectDatabase& db;
   Pool& pool;

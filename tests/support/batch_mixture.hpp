@@ -11,7 +11,7 @@
 
 namespace txinbox::test {
 
-/// What a handler does with one delivery of a mixture, after it has written its effect.
+/// The act of a handler for one delivery of a mixture, after it has written its effect.
 enum class Does {
   nothing,
   stores,             ///< It stores a result.

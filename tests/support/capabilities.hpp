@@ -4,9 +4,9 @@
 
 namespace txinbox::test {
 
-// What the database of this run does. A test asks for what it needs, not for a product. So a new database needs its
-// answers only here. docs/reference/guard.md and docs/reference/databases.md explain the words. `on_sqlite3` and the
-// like are for SQL, URLs and settings that only one product has.
+// The capabilities of the database of this run. A test asks for what it needs, not for a product. So a new database
+// needs its answers only here. docs/reference/guard.md and docs/reference/databases.md explain the words. `on_sqlite3`
+// and the like are for SQL, URLs and settings that only one product has.
 
 /// The database is a server. Its connections can be lost, and the server can end them. All but SQLite.
 inline bool has_server() { return !on_sqlite3(); }

@@ -22,7 +22,7 @@
 
 namespace txinbox::test {
 
-/// What can happen at a point of a delivery.
+/// An event at a point of a delivery.
 enum class LeaseTwist {
   lose_request,     ///< The store gets no request, and the caller gets an error. Only at a call of the store.
   lose_reply,       ///< The store does the step, and the caller gets an error. Only at a call of the store.
@@ -54,7 +54,7 @@ struct LeaseTwistAt {
   LeaseTwist what;
 };
 
-/// What the handler does.
+/// The act of the handler.
 enum class HandlerKind {
   succeeds,
   stores,    ///< It stores a result.
@@ -85,10 +85,10 @@ class LeaseWorld final : public LeaseStore, public detail::LeaseClock {
   /// The points that there were: whether each is a call of the store.
   const std::vector<bool>& points() const noexcept { return points_; }
 
-  /// What went wrong. Empty if nothing did.
+  /// The defect that was found. Empty if there is none.
   const std::string& problem() const noexcept { return problem_; }
 
-  /// What each delivery returned or threw, in the order in which they ended: an outcome, or the class of the error.
+  /// The result of each delivery, in the order in which they ended: an outcome, or the class of the error.
   std::vector<std::string> ends;
 
   LeaseAnswer claim(const LeaseRequest&) override;
@@ -112,7 +112,7 @@ class LeaseWorld final : public LeaseStore, public detail::LeaseClock {
     std::optional<std::string> result = {};
   };
 
-  /// What the store and the handler know of one delivery.
+  /// The facts that the store and the handler know of one delivery.
   struct Call {
     HandlerKind handler;
     std::string content;

@@ -121,7 +121,7 @@ bool RelayWorld::step(const std::vector<RelayTwist>& twists) {
   return true;
 }
 
-/// What other processes do before a job.
+/// The work of other processes before a job.
 void RelayWorld::happen(Twist twist) {
   switch (twist) {
     case Twist::lease_lost:

@@ -20,7 +20,7 @@
 
 namespace txinbox::test {
 
-/// What can happen to a relay.
+/// An event for a relay.
 enum class Twist {
   fails_before,  ///< The database or the publisher fails, and has done nothing.
   fails_after,   ///< The database or the publisher has done its work, and the answer is lost.
@@ -84,7 +84,7 @@ class RelayWorld {
   /// How many jobs the relay has done, without the waits.
   int jobs() const noexcept { return job_; }
 
-  /// What went wrong. Empty if nothing did.
+  /// The defect that was found. Empty if there is none.
   const std::string& problem() const noexcept { return problem_; }
 
   std::optional<Time> wakes_at;  ///< When somebody wakes the relay.
@@ -93,7 +93,7 @@ class RelayWorld {
   std::set<std::string> open_writers;        ///< They can add rows with `add_late`.
   bool has_prepared_writer = false;          ///< One of them is prepared.
   std::int64_t server = 1;                   ///< The number of the running server.
-  std::set<int> parts = all_outbox_parts();  ///< What the relay gets when it takes parts. All parts by default.
+  std::set<int> parts = all_outbox_parts();  ///< The parts that the relay gets when it takes parts. All by default.
 
   /// If it is set, it answers calls of the publisher. It may throw.
   Publisher publisher = {};
@@ -143,7 +143,7 @@ class RelayWorld {
   RelayOptions options_;
   std::function<void(const RelayEvent&)> notify_;
   std::unique_ptr<detail::RelayMachine> machine_;
-  std::optional<Twist> twist_;      ///< What happens at the present job.
+  std::optional<Twist> twist_;      ///< The event at the present job.
   bool late_row_can_come_ = false;  ///< Twist::late_row will happen.
   std::string problem_;
   std::int64_t next_seq_ = 100'000, least_seq_ = 100'000;
@@ -151,7 +151,7 @@ class RelayWorld {
   std::size_t taken_ = 0;   ///< How many parts the relay got last.
   bool has_parts_ = false;  ///< No other relay has taken the parts.
   Time expires_{};
-  std::set<std::string> confirmed_;      ///< What the publisher has confirmed to the relay.
+  std::set<std::string> confirmed_;      ///< The messages that the publisher has confirmed to the relay.
   std::set<std::string> seen_;           ///< The rows that were in the table at the last read.
   std::set<std::string> expected_;       ///< All rows, without those that were removed by others.
   std::map<std::string, int> failures_;  ///< How often each message was not confirmed.

@@ -10,7 +10,7 @@
 
 namespace txinbox::test {
 
-/// What can happen to the scheduler of `run`.
+/// An event for the scheduler of `run`.
 enum class RunTwist {
   first_fails,      ///< The first message that is held fails twice.
   second_fails,     ///< The second message that is held fails twice.

@@ -20,7 +20,7 @@
 
 namespace txinbox::test {
 
-/// What becomes of a message each time it runs.
+/// The fate of a message each time it runs.
 enum class Fate {
   good,       ///< It is consumed.
   fails,      ///< Its handler throws.
@@ -44,7 +44,7 @@ class SchedulerWorld {
   /// A few messages in flight, and short waits.
   static RunOptions options_of_test();
 
-  // What the loop does. Each returns whether it has done something.
+  // The acts of the loop. Each returns whether it has done something.
   bool poll(std::size_t most = 1'000'000);
   bool settle();
   bool publish_dead_letters();
@@ -62,7 +62,7 @@ class SchedulerWorld {
   /// Takes turns for this time.
   void run_for(std::chrono::milliseconds time);
 
-  // What can happen.
+  // The events that can happen.
   void lose(const Id& id);        ///< The broker delivers this message again, because the source has lost it.
   void revoke(std::size_t lane);  ///< The broker takes the lane back, and gives it to this source again.
   std::optional<Id> held(std::size_t number) const;  ///< A message that the source holds.
@@ -82,7 +82,7 @@ class SchedulerWorld {
   bool database_is_down = false;
   bool handler_works = true;                     ///< Otherwise it throws for each message.
   std::chrono::milliseconds job_time{0};         ///< How long a job takes.
-  std::chrono::milliseconds postponed_for{500};  ///< What `Fate::postponed` asks for.
+  std::chrono::milliseconds postponed_for{500};  ///< The delay of `Fate::postponed`.
   int max_attempts = 1'000'000;                  ///< So many proven failures park a message.
   bool refuses_dead_letters = false;
 
@@ -102,7 +102,7 @@ class SchedulerWorld {
   Time now{std::chrono::hours(1)};
   detail::Scheduler scheduler;
 
-  /// What went wrong. Empty if nothing did.
+  /// The defect that was found. Empty if there is none.
   const std::string& problem() const noexcept { return problem_; }
 
  private:
@@ -137,7 +137,7 @@ class SchedulerWorld {
   const std::size_t per_lane_;
   std::vector<Lane> lanes_;
   std::deque<std::size_t> queue_;          ///< Without lanes: what the broker delivers.
-  std::map<std::uint64_t, Id> held_;       ///< What the source holds, by ticket.
+  std::map<std::uint64_t, Id> held_;       ///< The messages that the source holds, by ticket.
   std::map<Id, std::uint64_t> ticket_of_;  ///< The latest delivery of each message.
   std::map<Id, std::string> keys_;
   std::optional<Time> sleeps_until_;  ///< The free workers wait until this time, or until something happens.

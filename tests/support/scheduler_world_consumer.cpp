@@ -27,7 +27,7 @@ Fate SchedulerWorld::fate_of(const Id& id) const {
   return found == fates.end() || found->second.times == 0 ? Fate::good : found->second.fate;
 }
 
-/// What a consumer does after the handler has failed.
+/// The act of a consumer after the handler has failed.
 Result SchedulerWorld::failed(detail::Entry& entry) {
   entry.handler_failed = true;
   const Id id = id_of(entry.incoming);
@@ -102,7 +102,7 @@ Result SchedulerWorld::result_of(detail::Entry& entry) {
   return {};
 }
 
-/// What `JobRunner` does before the handler runs. Returns none if the handler is to run.
+/// The work of `JobRunner` before the handler runs. Returns none if the handler is to run.
 std::optional<Result> SchedulerWorld::count_failures(detail::Entry& entry) {
   const Id id = id_of(entry.incoming);
   for (; !entry.uncounted.empty(); entry.uncounted.erase(entry.uncounted.begin())) {
@@ -119,7 +119,7 @@ std::optional<Result> SchedulerWorld::count_failures(detail::Entry& entry) {
   return std::nullopt;
 }
 
-/// What a consumer answers. After a message that fails, later messages of its sequence do not run.
+/// The answer of a consumer. After a message that fails, later messages of its sequence do not run.
 detail::JobResult SchedulerWorld::result_of(const Job& job) {
   if (job.size() > 1 && std::ranges::any_of(job, [](const auto& entry) { return !entry->uncounted.empty(); })) {
     wrong("a message whose failure is not counted yet does not run alone");

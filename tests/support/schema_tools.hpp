@@ -52,10 +52,10 @@ std::string remedy_in(const std::string& refusal, const std::string& subject);
 /// The number of findings in the text.
 std::ptrdiff_t findings_in(const std::string& refusal);
 
-/// What `diagnose` says about a subject on this session.
+/// The findings of `diagnose` about a subject on this session.
 std::vector<Finding> findings_about(soci::session&, std::string_view subject);
 
-/// What `diagnose` says on a pool's connection, without what it says on every clean server of this kind: on a node of a
+/// The findings of `diagnose` on a pool's connection, without those of every clean server of this kind: on a node of a
 /// Galera cluster, the note about auto_increment_increment.
 std::vector<Finding> findings_beyond_clean_server(const TestDatabase&);
 

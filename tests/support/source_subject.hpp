@@ -23,7 +23,7 @@ struct SourceMessage {
   std::string body = {};
   std::optional<std::string> key = {};
   std::vector<std::pair<std::string, std::string>> headers = {};
-  std::string id = {};  ///< What the producer chooses, if the broker lets it. Empty: the broker chooses it.
+  std::string id = {};  ///< The id that the producer chooses, if the broker lets it. Empty: the broker chooses it.
   int lane = 0;         ///< 0 or 1. A broker without lanes ignores it.
 };
 

@@ -27,7 +27,7 @@ std::uint64_t key_with(bool keeps, bool is_refused) {
   }
 }
 
-/// What `redrive` publishes for a dead letter.
+/// The message that `redrive` publishes for a dead letter.
 RedriveMessage republication(const RedriveMessage& letter, const std::string& redrives = "1") {
   return {.id = letter.id,
           .body = letter.body,

@@ -41,7 +41,7 @@ SimTime offset_of(clockid_t clock) {
   return uptime;
 }
 
-/// What the clock of this process shows at this time.
+/// The time that the clock of this process shows now.
 SimTime to_clock(clockid_t clock, SimTime time) {
   return offset_of(clock) + Threads::instance()->current_process().shown_at(time);
 }

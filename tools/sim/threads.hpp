@@ -43,7 +43,7 @@ class Process {
   /// By which share all clocks of the process are too fast. Less than zero: too slow.
   double drift = 0;
 
-  /// What a clock of the process shows, without its offset.
+  /// The time of a clock of the process, without its offset.
   SimTime shown_at(SimTime time) const noexcept;
 
   /// The time at which a clock of the process shows this, without its offset. It shows it then, and not earlier.

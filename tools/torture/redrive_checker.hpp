@@ -11,11 +11,11 @@
 
 namespace txinbox::torture {
 
-/// What redrive has left at the end of a storm.
+/// The messages that redrive has left at the end of a storm.
 struct RedriveRest {
   std::size_t letters = 0;                 ///< Dead letters.
   std::size_t outbox = 0;                  ///< Messages of the storm in the outbox.
-  std::vector<FailedMessage> failed = {};  ///< What `list_failed` lists for the storm's consumer.
+  std::vector<FailedMessage> failed = {};  ///< The list of `list_failed` for the storm's consumer.
 };
 
 /// Nothing must be left. A failed message of a key that this storm has not sent is from an earlier storm, and is

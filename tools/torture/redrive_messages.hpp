@@ -34,7 +34,7 @@ struct RedriveMessage {
   bool operator==(const RedriveMessage&) const = default;
 };
 
-/// What an operator asks.
+/// The request of an operator.
 enum class Ask {
   poll,         ///< For dead letters.
   publish,      ///< To publish messages again.

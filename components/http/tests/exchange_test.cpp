@@ -29,10 +29,10 @@ using http::Response;
 using http::detail::Exchange;
 using http::detail::Kept;
 
-/// What the handler does.
+/// The act of the handler.
 enum class Does { answers, answers_much, refuses, answers_5xx, throws, postpones };
 
-/// What becomes of the transaction, or of the completion of the lease, when the handler has run.
+/// The fate of the transaction, or of the completion of the lease, when the handler has run.
 enum class Fate {
   kept,
   tried_again,  ///< It failed and was rolled back, and the consumer runs the handler again.
@@ -99,7 +99,7 @@ class OneKey {
   /// A committed row of the key.
   struct Row {
     std::string content, stored;
-    Response answer = {};      ///< What the first client was to get.
+    Response answer = {};      ///< The answer that the first client was to get.
     bool rolled_back = false;  ///< The handler's SQL was.
   };
 

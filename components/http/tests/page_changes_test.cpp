@@ -1,4 +1,4 @@
-// What the buttons of the operators' page change.
+// The changes that the buttons of the operators' page make.
 
 #include <algorithm>
 #include <chrono>

@@ -23,7 +23,7 @@ using namespace std::chrono_literals;
 using http::Sources;
 using Time = Sources::Clock::time_point;
 
-/// What one `run` reports, at times that the test chooses.
+/// The reports of one `run`, at times that the test chooses.
 struct Reports {
   Sources sources;
   Time now = Sources::Clock::now();

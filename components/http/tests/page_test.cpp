@@ -1,4 +1,4 @@
-// What the operators' page shows.
+// The content of the operators' page.
 
 #include <set>
 #include <string>

@@ -77,7 +77,7 @@ class Webhook {
   mutable std::mutex mutex_;
   std::set<std::string> held_;
   std::size_t answers_ = any_number;  ///< How many requests it still answers.
-  bool is_silent_ = false;            ///< What it does then: it waits, or it closes the connection.
+  bool is_silent_ = false;            ///< Whether it waits then. Otherwise, it closes the connection.
   RawServer server_{[this](int socket) { serve(socket); }};
 };
 

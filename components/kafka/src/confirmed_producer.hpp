@@ -35,7 +35,7 @@ struct OutgoingRecord {
   Headers headers;
 };
 
-/// What happens to a record for a topic that does not exist.
+/// The treatment of a record for a topic that does not exist.
 enum class MissingTopic {
   may_be_created,  ///< The broker decides (`auto.create.topics.enable`).
   is_refused,      ///< The record is not published.

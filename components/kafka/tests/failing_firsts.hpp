@@ -125,7 +125,7 @@ inline int consume_with_failing_firsts(const KafkaOptions& kafka, const FailingF
   CHECK(db.number("select count(*) from position where next = " + std::to_string(what.messages_each)) ==
         what.partitions);
   CHECK(source.rewinds > 0);
-  // What is in flight, what waits, one message of each partition, and the messages of one poll.
+  // The messages in flight, those that wait, one message of each partition, and the messages of one poll.
   CHECK(source.most_alive <= 40U + 20U + static_cast<std::size_t>(what.partitions) + 40U);
   return source.rewinds;
 }

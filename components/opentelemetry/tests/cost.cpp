@@ -1,4 +1,4 @@
-// What the spans cost: `consume` on SQLite without a listener, with one and no SDK, with an SDK that samples nothing,
+// The cost of the spans: `consume` on SQLite without a listener, with one and no SDK, with an SDK that samples nothing,
 // and with one that samples all. The four take turns, message by message, so that they meet the same state of the
 // machine. Prints the medians, and their ratios to the first.
 //

@@ -1,4 +1,4 @@
-// What a RabbitMQ source makes of a message's properties and headers, without a broker.
+// A RabbitMQ source reads a message's properties and headers, without a broker.
 
 #include <array>
 #include <cstdint>

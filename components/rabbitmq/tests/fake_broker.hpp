@@ -19,7 +19,7 @@
 
 namespace txinbox::test {
 
-/// What a `FakeBroker` does wrong.
+/// The misbehaviour of a `FakeBroker`.
 struct Misbehaviour {
   /// The step at which it becomes silent: the class and the method of the client's request. {0, 0} is the beginning of
   /// a connection. It stays silent on later connections, too.

@@ -92,7 +92,7 @@ class ConfirmationRelay {
   std::mutex mutex_;
   std::size_t answers_ = 0;  ///< How many messages are confirmed if the answers are limited.
   bool is_limited_ = false;
-  bool closes_ = false;   ///< What it does after the answers.
+  bool closes_ = false;   ///< Whether it closes the connection after the answers.
   bool is_over_ = false;  ///< The answers have passed.
   Relay relay_{"amqp://" + broker_address() + "/",
                [this](int client, int server) { serve(client, server); }};  ///< The last member: its threads use them.

@@ -1,4 +1,4 @@
-// What the store or the server refuses: values of other programs, and users without the rights.
+// Refusals of the store and of the server: values of other programs, and users without the rights.
 
 #include <chrono>
 #include <stdexcept>

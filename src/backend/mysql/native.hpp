@@ -51,7 +51,7 @@ std::optional<MysqlRow> query_row(MYSQL* connection, std::string_view sql);
 /// Returns all rows of a statement's first result. It ignores further results.
 std::vector<MysqlRow> query_rows(MYSQL* connection, std::string_view sql);
 
-/// What a statement has returned.
+/// The result of a statement.
 struct MysqlReply {
   bool has_rows = false;            ///< It has returned a result, which may be empty.
   std::vector<MysqlRow> rows = {};  ///< All rows of its first result.

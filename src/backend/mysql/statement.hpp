@@ -47,7 +47,7 @@ class MysqlStatement {
   /// number of the error, or 0. After a success, call `take_reply`.
   unsigned try_run(std::span<const std::string_view> values = {});
 
-  /// What the last run has changed. Call these before `take_reply`.
+  /// The effect of the last run. Call these before `take_reply`.
   std::size_t affected_rows() const noexcept { return static_cast<std::size_t>(mysql_stmt_affected_rows(statement_)); }
   std::int64_t insert_id() const noexcept { return static_cast<std::int64_t>(mysql_stmt_insert_id(statement_)); }
 

@@ -1,4 +1,4 @@
-// What a consumer keeps prepared on the service's own connection, and what happens if the connection loses it.
+// Statements that stay prepared on the service's own connection, also if the connection loses them.
 
 #include <mysql.h>
 #include <sys/socket.h>

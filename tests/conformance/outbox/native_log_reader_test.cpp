@@ -1,4 +1,4 @@
-// What doctor says of an outbox that Debezium publishes.
+// The report of doctor about an outbox that Debezium publishes.
 
 #include <string>
 

@@ -1,4 +1,4 @@
-// What a relay on PostgreSQL learns about the transactions that can still add rows, and what its read makes of it.
+// The transactions that can still add rows: how a relay on PostgreSQL learns of them, and how its read uses them.
 
 #include <algorithm>
 #include <set>

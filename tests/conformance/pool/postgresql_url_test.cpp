@@ -1,4 +1,4 @@
-// What a URL of PostgreSQL says reaches the server unchanged.
+// All parts of a URL of PostgreSQL reach the server unchanged.
 
 #include <string>
 

@@ -1,4 +1,4 @@
-// What happens without the privileges of a migration, or to write.
+// A user without the privileges of a migration, or to write.
 
 #include <string>
 

@@ -1,4 +1,4 @@
-// What a call of consume refuses, throws and reports.
+// A call of consume: its refusals, its exceptions and its events.
 
 #include <chrono>
 #include <cstddef>

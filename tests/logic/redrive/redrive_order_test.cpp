@@ -1,4 +1,4 @@
-// What `redrive` acknowledges, and when it gives a dead letter up.
+// The dead letters that `redrive` acknowledges, and those that it gives up.
 
 #include <chrono>
 #include <string>

@@ -29,7 +29,7 @@ struct BadDeployment {
   std::atomic<bool> tripped = false;
   std::atomic<int> trips = 0, resumes = 0, calls = 0;
 
-  /// What the handler does first.
+  /// The act of the handler at first.
   void fail_until_repaired() {
     constexpr int failing_probes = 3;
     if (!tripped || ++calls <= failing_probes) throw std::runtime_error("a table has another name");

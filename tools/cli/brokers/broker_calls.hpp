@@ -1,6 +1,6 @@
 #pragma once
 
-// What the command needs of a server: the functions of its component. They are part of the command, or of a plugin,
+// The functions of a server's component that the command needs. They are part of the command, or of a plugin,
 // which is a shared library that the command loads for the scheme of a URL.
 
 #include <chrono>

@@ -73,7 +73,7 @@ class ServerSession {
   bool is_lost() const noexcept { return is_lost_; }
   Server& server() const noexcept { return server_; }
 
-  /// What a request asks for. COMMIT is also the end of a statement that is a transaction of its own.
+  /// The kind of a request. COMMIT is also the end of a statement that is a transaction of its own.
   enum class Request { statement, commit, rollback };
 
   /// Sends a request, lets the server do `work`, and waits for the reply.

@@ -122,7 +122,7 @@ Search search_by(std::size_t index, const std::vector<std::size_t>& columns, con
   return search;
 }
 
-/// What `filter` does: the values that it gets behind those that must be equal, and whether it sorts the rows by this
+/// The work of `filter`: the values that it gets behind those that must be equal, and whether it sorts the rows by this
 /// column of the index.
 constexpr int has_from = 1;
 constexpr int has_to = 2;

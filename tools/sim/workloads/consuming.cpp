@@ -109,7 +109,7 @@ void Consuming::note_refusal(const RunEvent& event) {
   ++sent_.at(std::string(event.business_key)).refusals;
 }
 
-/// What the handler does this time.
+/// The act of the handler this time.
 Consuming::Act Consuming::act_now(const std::string& key, Sent& sent) const {
   if (sent.can_succeed) return sent.act;
   const bool is_repaired_at_end = world_.is_quiet && world_.plan.holds_parked && world_.plan.breaker > 0;

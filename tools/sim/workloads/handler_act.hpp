@@ -1,6 +1,6 @@
 #pragma once
 
-// What the handlers of the consumers in transactions do.
+// The acts of the handlers of the consumers in transactions.
 
 #include "sim/plan.hpp"
 

@@ -17,7 +17,7 @@
 
 namespace txinbox::sim {
 
-/// What the operator does about a message that is parked or torn.
+/// The operator's act for a message that is parked or torn.
 struct Decision {
   bool discards = false;  ///< Otherwise the message runs again if it is parked. A torn one is always discarded.
   SimTime due{0};         ///< 0: the message is not parked now.

@@ -167,7 +167,7 @@ void Publishing::take(const OutgoingMessage& message) {
   if (known->second != message.payload) {
     story.wrong(cause, "is published with the id of {}", known->second);
   }
-  // What is lost is added again, perhaps under another id.
+  // A lost message is added again, perhaps under another id.
   if (const std::string before = std::exchange(expected.id, message.id);
       !before.empty() && before != message.id && !world_.lost.contains(cause)) {
     story.wrong(cause, "has {} published with the ids {} and {}", message.payload, before, message.id);

@@ -11,7 +11,7 @@ namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace http {
 
-/// What a change has done.
+/// The result of a change.
 struct ActionResult {
   int status = 200;
   std::string text;  ///< JSON: `changed`, or `error`.

@@ -13,7 +13,7 @@ namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace http {
 
-// What the pages have in common.
+// The parts that all pages have.
 
 /// The whole page around its content. `current`: the path of the page.
 std::string frame(std::string_view current, std::string_view title, const std::string& main,

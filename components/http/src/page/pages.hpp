@@ -12,7 +12,7 @@ namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace http {
 
-/// What a page needs besides the rows.
+/// The facts that a page needs besides the rows.
 struct PageContext {
   std::string path;            ///< `OperatorPageOptions::path`.
   bool may_write = false;      ///< Whether the buttons are there.

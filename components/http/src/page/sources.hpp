@@ -20,7 +20,7 @@ namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace http {
 
-/// What each `run` of this process has reported last about its source.
+/// The last report of each `run` of this process about its source.
 ///
 /// A call of `run` is known by its source, its consumer and its thread: two sources can have one name. `run` reports no
 /// end. So a source that reports nothing for a long time is `silent`.

@@ -12,7 +12,7 @@ namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace http {
 
-/// What a page shows, as JSON.
+/// The content of a page, as JSON.
 struct ViewOptions {
   bool show_payloads;  ///< Otherwise payloads, stored results and error texts are left out.
 };

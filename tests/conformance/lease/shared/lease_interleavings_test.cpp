@@ -20,7 +20,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// What the first worker does after its lease has expired.
+/// The act of the first worker after its lease has expired.
 enum class Ending { returns, throws };
 
 /// Delivers the message to a worker whose lease expires. Its handler calls `meanwhile` and then ends. Returns what
