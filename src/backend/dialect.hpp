@@ -76,7 +76,8 @@ class Dialect {
   /// time after the wait.
   virtual std::string now() const = 0;
 
-  /// The time of `now` plus this number of milliseconds, which may be negative. It may be a parameter.
+  /// The time of `now` plus this number of milliseconds. It may be a parameter. `now` does not reach it before they
+  /// have passed.
   virtual std::string now_plus(std::string_view milliseconds) const = 0;
   std::string now_plus(std::chrono::milliseconds later) const { return now_plus(std::to_string(later.count())); }
 
@@ -86,7 +87,8 @@ class Dialect {
   /// The time at which the statement began, minus `age`. The database can search an index with it, but not with `now`.
   virtual std::string before(std::chrono::milliseconds age) const = 0;
 
-  /// The milliseconds since the time in `column`. Negative if that time is in the future.
+  /// The whole milliseconds since the time in `column`, rounded down. Negative if that time is in the future, also if
+  /// it is less than a millisecond away.
   virtual std::string milliseconds_since(std::string_view column) const = 0;
 
   /// The time in `column` as UTC text, "YYYY-MM-DD HH:MM:SS.ffffff".

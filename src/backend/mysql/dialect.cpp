@@ -64,7 +64,7 @@ class MysqlDialect : public Dialect {
   }
 
   std::string milliseconds_since(std::string_view column) const override {
-    return fmt::format("TIMESTAMPDIFF(MICROSECOND, {}, {}) DIV 1000", column, now_);
+    return fmt::format("FLOOR(TIMESTAMPDIFF(MICROSECOND, {}, {}) / 1000)", column, now_);
   }
 
   std::string utc_text(std::string_view column) const override {

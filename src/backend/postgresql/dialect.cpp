@@ -69,7 +69,8 @@ class PostgresqlDialect final : public Dialect {
   }
 
   std::string milliseconds_since(std::string_view column) const override {
-    return fmt::format("CAST(extract(epoch FROM pg_catalog.clock_timestamp() - {}) * 1000 AS bigint)", column);
+    return fmt::format("CAST(pg_catalog.floor(extract(epoch FROM pg_catalog.clock_timestamp() - {}) * 1000) AS bigint)",
+                       column);
   }
 
   std::string utc_text(std::string_view column) const override {

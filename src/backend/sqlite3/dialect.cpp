@@ -35,14 +35,18 @@ class Sqlite3Dialect final : public Dialect {
 
   // SQLite evaluates 'now' once, at its first use in a statement. In a write, this is after the wait for the lock.
   std::string now() const override { return "strftime('%Y-%m-%d %H:%M:%f', 'now')"; }
+  // 'now' has whole milliseconds, rounded down. Without one more, it would reach the time too early.
   using Dialect::now_plus;
   std::string now_plus(std::string_view milliseconds) const override {
-    return fmt::format("strftime('%Y-%m-%d %H:%M:%f', 'now', printf('%+.3f seconds', {} / 1000.0))", milliseconds);
+    return fmt::format("strftime('%Y-%m-%d %H:%M:%f', 'now', printf('%+.3f seconds', ({} + 1) / 1000.0))",
+                       milliseconds);
   }
   std::string now_in_microseconds() const override {
     return "CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000";
   }
-  std::string before(std::chrono::milliseconds age) const override { return now_plus(-age); }
+  std::string before(std::chrono::milliseconds age) const override {
+    return fmt::format("strftime('%Y-%m-%d %H:%M:%f', 'now', printf('%+.3f seconds', {} / 1000.0))", -age.count());
+  }
 
   std::string milliseconds_since(std::string_view column) const override {
     return fmt::format("CAST(round((julianday('now') - julianday({})) * 86400000.0) AS INTEGER)", column);

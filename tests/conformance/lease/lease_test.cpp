@@ -12,6 +12,7 @@
 #include <doctest/doctest.h>
 #include <soci/soci.h>
 #include <txinbox/failed_messages.hpp>
+#include <txinbox/inspect.hpp>
 #include <txinbox/txinbox.hpp>
 
 #include "support/leases.hpp"
@@ -46,6 +47,29 @@ TEST_CASE("while a lease is held, a TxConsumer returns in_progress and the remai
   };
   CHECK(consumer.consume(order, handler).outcome == consumed);
   CHECK(t.db.effects() == 0);
+}
+
+// If it ended in the database first, another worker could take it over while the handler still works.
+TEST_CASE("a lease ends for its handler before it ends in the database") {
+  Leases t;
+  LeaseConsumer consumer(t.pool, "svc");
+  const auto sql = t.db.session();
+  const auto check = [&](const Lease& lease) {
+    const auto now = std::chrono::system_clock::now();
+    const auto end = now + (lease.expires_at() - std::chrono::steady_clock::now());
+    const LeaseInfo row = list_leases(*sql).at(0);
+    const auto later = std::chrono::system_clock::now();
+    CHECK(end <= row.expires_at.value());
+    CHECK(row.remaining >= row.expires_at.value() - later);  // rounded up
+  };
+  for (int i = 0; i < 20; ++i) {
+    const auto handler = [&](Lease& lease) {
+      check(lease);
+      lease.renew();
+      check(lease);
+    };
+    CHECK(consumer.consume({.business_key = std::to_string(i)}, handler).outcome == consumed);
+  }
 }
 
 TEST_CASE("a conflict under a lease is recorded") {

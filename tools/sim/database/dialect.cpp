@@ -32,12 +32,12 @@ class SimDialect final : public backend::Dialect {
   std::string now_plus(std::string_view milliseconds) const override {
     return fmt::format("sim_now({})", milliseconds);
   }
-  std::string now_in_microseconds() const override { return "(sim_since('1970-01-01 00:00:00.000') * 1000)"; }
+  std::string now_in_microseconds() const override { return "(sim_since('1970-01-01 00:00:00.000000') * 1000)"; }
   std::string before(std::chrono::milliseconds age) const override { return now_plus(-age); }
   std::string milliseconds_since(std::string_view column) const override {
     return fmt::format("sim_since({})", column);
   }
-  std::string utc_text(std::string_view column) const override { return fmt::format("{} || '000'", column); }
+  std::string utc_text(std::string_view column) const override { return std::string(column); }
   std::string exact_time(std::string_view column) const override { return sqlite3_->exact_time(column); }
   std::string time(std::string_view exact) const override { return sqlite3_->time(exact); }
 

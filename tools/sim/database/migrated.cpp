@@ -77,7 +77,7 @@ Migrated make_migrated() {
       "CREATE TABLE effect (number INTEGER PRIMARY KEY, business_key TEXT NOT NULL);"
       "CREATE INDEX effect_business_key ON effect (business_key);"
       "UPDATE txinbox_outbox_database SET id = x'00112233445566778899aabbccddeeff';"
-      "UPDATE txinbox_schema SET applied_at = '2026-01-01 00:00:00.000'";
+      "UPDATE txinbox_schema SET applied_at = '2026-01-01 00:00:00.000000'";
   if (sqlite3_exec(connection, more, nullptr, nullptr, nullptr) != SQLITE_OK) {
     throw std::runtime_error("the tables of the simulation cannot be made");
   }

@@ -302,12 +302,12 @@ void Store::wait_for(Transaction& transaction, const Transaction& other) {
 
 namespace {
 
-using Clock = std::chrono::sys_time<std::chrono::milliseconds>;
+using Clock = std::chrono::sys_time<std::chrono::microseconds>;
 
 Clock server_time(const Store& store) {
   const SimTime now = Threads::instance()->now();
   const auto ahead = std::chrono::duration_cast<SimTime>(store.drift * std::chrono::duration<double, std::nano>(now));
-  return Clock(std::chrono::floor<std::chrono::milliseconds>(epoch + now + ahead + store.clock_error));
+  return Clock(std::chrono::floor<std::chrono::microseconds>(epoch + now + ahead + store.clock_error));
 }
 
 }  // namespace
@@ -317,7 +317,7 @@ std::string Store::now_text(std::chrono::milliseconds later) const {
   const auto day = std::chrono::floor<std::chrono::days>(time);
   const std::chrono::year_month_day date(day);
   const std::chrono::hh_mm_ss clock(time - day);
-  return fmt::format("{:04}-{:02}-{:02} {:02}:{:02}:{:02}.{:03}", static_cast<int>(date.year()),
+  return fmt::format("{:04}-{:02}-{:02} {:02}:{:02}:{:02}.{:06}", static_cast<int>(date.year()),
                      static_cast<unsigned>(date.month()), static_cast<unsigned>(date.day()), clock.hours().count(),
                      clock.minutes().count(), clock.seconds().count(), clock.subseconds().count());
 }
@@ -331,8 +331,8 @@ std::chrono::milliseconds Store::since(const std::string& text) const {
                                          std::chrono::day(static_cast<unsigned>(number(8, 2))));
   const Clock time = std::chrono::sys_days(date) + std::chrono::hours(number(11, 2)) +
                      std::chrono::minutes(number(14, 2)) + std::chrono::seconds(number(17, 2)) +
-                     std::chrono::milliseconds(number(20, 3));
-  return server_time(*this) - time;
+                     std::chrono::microseconds(number(20, 6));
+  return std::chrono::floor<std::chrono::milliseconds>(server_time(*this) - time);
 }
 
 void Store::load(Table& table, Values values) {

@@ -215,10 +215,10 @@ class Store {
   /// The number of the running server. It grows with each start.
   std::int64_t server_number() const noexcept { return server_number_; }
 
-  /// The server's time in UTC, plus `later`: "YYYY-MM-DD HH:MM:SS.mmm".
+  /// The server's time in UTC, plus `later`: "YYYY-MM-DD HH:MM:SS.ffffff".
   std::string now_text(std::chrono::milliseconds later = {}) const;
 
-  /// The time since `text`, which has this form.
+  /// The whole milliseconds since `text`, which has this form.
   std::chrono::milliseconds since(const std::string& text) const;
 
   /// How much the server's clock is ahead of the right time.
