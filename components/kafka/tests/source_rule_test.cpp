@@ -73,7 +73,7 @@ class Topic {
  private:
   KafkaOptions options_of(const std::string& topic) const {
     KafkaOptions options = cluster_.consumer(topic + "-group", topic);
-    options.properties["heartbeat.interval.ms"] = "500";
+    options.properties = {{"session.timeout.ms", "6000"}, {"heartbeat.interval.ms", "500"}};
     return options;
   }
 
