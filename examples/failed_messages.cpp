@@ -1,4 +1,4 @@
-// The way of a message whose handler fails: txinbox counts the failures and parks the message, and an operator
+// A message whose handler fails: txinbox counts the failures and parks the message, and an operator
 // lets it run again.
 //
 // Usage: failed_messages [URL]      (by default sqlite:orders.db)

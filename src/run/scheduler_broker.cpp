@@ -1,5 +1,4 @@
-// The questions of the loop to the scheduler: the messages that it holds, their acknowledgements and their dead
-// letters.
+// The loop's calls about the broker: the messages that it holds, their acknowledgements and their dead letters.
 
 #include <algorithm>
 #include <utility>

@@ -4,6 +4,7 @@
 #include <array>
 #include <chrono>
 #include <future>
+#include <optional>
 #include <string_view>
 #include <thread>
 #include <utility>
@@ -57,16 +58,18 @@ bool contains(const std::string& topic, const std::string& other) {
   return matches;
 }
 
-std::string value_of(const rd_kafka_conf_t* conf, const char* property) {
+/// None if the value has more than 255 bytes.
+std::optional<std::string> value_of(const rd_kafka_conf_t* conf, const char* property) {
   std::array<char, 256> value{};
   std::size_t size = value.size();
-  return rd_kafka_conf_get(conf, property, value.data(), &size) == RD_KAFKA_CONF_OK ? value.data() : "";
+  if (rd_kafka_conf_get(conf, property, value.data(), &size) != RD_KAFKA_CONF_OK) return std::nullopt;
+  return value.data();
 }
 
 /// A third of the session time-out, and at most 3 s, the default of librdkafka. With a session time-out that is shorter
 /// than the interval, the broker would remove the member.
 std::string heartbeat_interval(const rd_kafka_conf_t* conf) {
-  return std::to_string(std::clamp(std::stoi(value_of(conf, "session.timeout.ms")) / 3, 1, 3000));
+  return std::to_string(std::clamp(std::stoi(value_of(conf, "session.timeout.ms").value()) / 3, 1, 3000));
 }
 
 /// Whether the protocol uses TLS. The values of `security.protocol` are not case-sensitive.
@@ -195,7 +198,8 @@ rd_kafka_resp_err_t ask_for_topic(rd_kafka_t* client, const std::string& topic, 
 bool aborts_before_assignment(rd_kafka_t* client) {
   constexpr int fixed_version = 0x020300ff;
   if (rd_kafka_version() >= fixed_version) return false;
-  return value_of(rd_kafka_conf(client), "partition.assignment.strategy").find("sticky") != std::string::npos;
+  const auto strategy = value_of(rd_kafka_conf(client), "partition.assignment.strategy");
+  return !strategy || strategy->find("sticky") != std::string::npos;
 }
 
 }  // namespace kafka

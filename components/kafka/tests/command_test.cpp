@@ -54,7 +54,7 @@ void consumes_by(const std::string& key, const std::string& topic, const std::st
   const bool is_header = key != "@key";
   KafkaBroker broker;
   OrdersFromBroker t(broker, topic);
-  // All parts without the business key are different in each message.
+  // Everything but the business key is different in each message.
   int other = 0;
   const auto publish = [&](const std::optional<std::string>& body, const std::optional<std::string>& business_key) {
     const std::optional<std::string> different = "other" + std::to_string(other++);

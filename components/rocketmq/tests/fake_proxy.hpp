@@ -66,7 +66,7 @@ class FakeProxy final : public rocketmq::protocol::MessagingService::Service {
   void answer_dead_letters(Answer how) { dead_letters_ = how; }
   void answer_changes(Answer how) { changes_ = how; }
 
-  /// The proxy's way with the messages of a publisher after some answers: it does not answer, or each request ends
+  /// How the proxy treats the messages of a publisher after some answers: it does not answer, or each request ends
   /// with the status UNAVAILABLE, as if the proxy had closed the connection. It treats a question for a route in the
   /// same way.
   enum class Rest { is_silent, is_closed };

@@ -18,6 +18,10 @@ std::string quoted(std::string_view text) {
   return quoted += '\'';
 }
 
+std::string shifted_now(std::string_view milliseconds) {
+  return fmt::format("strftime('%Y-%m-%d %H:%M:%f', 'now', printf('%+.3f seconds', {} / 1000.0))", milliseconds);
+}
+
 class Sqlite3Dialect final : public Dialect {
  public:
   /// Only the main database is used, because a transaction on several files is not atomic in a crash.
@@ -38,15 +42,12 @@ class Sqlite3Dialect final : public Dialect {
   // 'now' has whole milliseconds, rounded down. Without one more, it would reach the time too early.
   using Dialect::now_plus;
   std::string now_plus(std::string_view milliseconds) const override {
-    return fmt::format("strftime('%Y-%m-%d %H:%M:%f', 'now', printf('%+.3f seconds', ({} + 1) / 1000.0))",
-                       milliseconds);
+    return shifted_now(fmt::format("({} + 1)", milliseconds));
   }
   std::string now_in_microseconds() const override {
     return "CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000";
   }
-  std::string before(std::chrono::milliseconds age) const override {
-    return fmt::format("strftime('%Y-%m-%d %H:%M:%f', 'now', printf('%+.3f seconds', {} / 1000.0))", -age.count());
-  }
+  std::string before(std::chrono::milliseconds age) const override { return shifted_now(std::to_string(-age.count())); }
 
   std::string milliseconds_since(std::string_view column) const override {
     return fmt::format("CAST(round((julianday('now') - julianday({})) * 86400000.0) AS INTEGER)", column);

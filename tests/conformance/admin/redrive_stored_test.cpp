@@ -53,6 +53,9 @@ TEST_CASE("the stored payloads of parked messages are added to the outbox, and t
   CHECK(parked.redrive({.state = FailedState::failing}) == 0);
   CHECK(parked.outbox().empty());
   CHECK(parked.deliver("a") == Outcome::parked);
+  const FailedCount before = count_failed(parked.pool.acquire(), {.state = FailedState::parked});
+  CHECK(before.messages == 3);
+  CHECK(before.with_payload == 2);
 
   CHECK(parked.redrive({}, OperatorAction{"ann", "repaired"}) == 2);
   const auto messages = parked.outbox();

@@ -34,7 +34,7 @@ namespace {
 
 constexpr const char* other_id = "00000000-0000-4000-8000-000000000001";
 
-/// The act of a standby that takes over without its primary's last row: another message gets the number of that row.
+/// A standby takes over without its primary's last row: another message gets the number of that row.
 void give_number_again(const TestDatabase& db, const std::string& payload) {
   const std::string seq = std::to_string(db.number("select max(seq) from txinbox_outbox_message"));
   db.run("delete from txinbox_outbox_message");

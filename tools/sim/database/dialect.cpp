@@ -33,7 +33,7 @@ class SimDialect final : public backend::Dialect {
     return fmt::format("sim_now({})", milliseconds);
   }
   std::string now_in_microseconds() const override { return "(sim_since('1970-01-01 00:00:00.000000') * 1000)"; }
-  std::string before(std::chrono::milliseconds age) const override { return now_plus(-age); }
+  std::string before(std::chrono::milliseconds age) const override { return fmt::format("sim_now({})", -age.count()); }
   std::string milliseconds_since(std::string_view column) const override {
     return fmt::format("sim_since({})", column);
   }
