@@ -218,7 +218,9 @@ std::optional<Waiting> Simulation::waiting(bool stuck) {
 
 void Simulation::run_until_done(bool stuck) {
   constexpr int steps_of_check = 10;
-  const SimTime until = threads().now() + longest_recovery;
+  SimTime longest = longest_recovery;
+  for (const auto& each : workloads_) longest += each->longest_decisions();
+  const SimTime until = threads().now() + longest;
   while (world_.story.problem().empty()) {
     for (int i = 0; i < steps_of_check; ++i) step();
     const auto left = waiting(stuck);
@@ -226,7 +228,7 @@ void Simulation::run_until_done(bool stuck) {
     if (threads().now() < until) continue;
     world_.story.wrong(left->key, "stands still: {} {} not done after {}", left->text,
                        stuck ? "although all is healed, it is" : "beside what is stuck, it is",
-                       std::chrono::duration_cast<std::chrono::minutes>(longest_recovery));
+                       std::chrono::duration_cast<std::chrono::minutes>(longest));
   }
 }
 

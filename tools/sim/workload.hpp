@@ -114,6 +114,9 @@ class Workload {
   /// The work that is not done. Without `stuck`, it leaves out the work that waits until the world is healed.
   virtual std::optional<Waiting> waiting(bool stuck) = 0;
 
+  /// How long an operator may need for all decisions for which this work waits, one after the other.
+  virtual SimTime longest_decisions() const { return SimTime(0); }
+
   /// Checks what must hold at the end. It tells the story what does not.
   virtual void check_end() = 0;
 

@@ -41,6 +41,12 @@ std::optional<Waiting> Consuming::waiting(bool stuck) {
   return feed_.waiting(stuck);
 }
 
+SimTime Consuming::longest_decisions() const {
+  return Operator::longest_decision * std::ranges::count_if(sent_, [this](const auto& each) {
+           return !each.second.can_succeed && is_held(each.second);
+         });
+}
+
 bool Consuming::add(const Placed& placed) {
   const Plan& plan = world_.plan;
   Sent& sent = sent_[placed.key];

@@ -32,6 +32,7 @@ class Consuming final : public Workload {
   void serve(std::size_t service, const std::stop_token&) override;
   void step() override;
   std::optional<Waiting> waiting(bool stuck) override;
+  SimTime longest_decisions() const override;
   void check_end() override;
   std::uint64_t deliveries() const noexcept override { return feed_.broker().deliveries(); }
 

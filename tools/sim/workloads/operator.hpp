@@ -2,6 +2,7 @@
 
 // The operator of the consumers: a process that pauses them, and that decides about messages that are parked.
 
+#include <chrono>
 #include <functional>
 #include <map>
 #include <memory>
@@ -31,6 +32,10 @@ struct Decision {
 
 class Operator {
  public:
+  /// The most that a message for which the operator must decide delays those behind it: its handler fails for some
+  /// seconds, then the operator looks, and needs time to decide.
+  static constexpr SimTime longest_decision = std::chrono::seconds(15);
+
   /// `is_held` says whether `run` waits for a decision about the message, if it is parked.
   Operator(World&, std::string consumer, std::function<bool(const std::string& key)> is_held);
 
