@@ -43,7 +43,7 @@ struct MetricsOptions {
 ///     const auto metrics = std::make_shared<txinbox::Metrics>();
 ///     txinbox::TxConsumer consumer(pool, "order-service", {.listeners = {metrics}});
 ///     txinbox::OutboxRelay relay(pool, publish, {.listeners = {metrics}});
-///     txinbox::run(source, consumer, message_of, handler, {.listeners = {metrics}});
+///     txinbox::run(source, consumer, message_of, handler);  // it tells the consumer's listeners
 ///
 /// docs/operations/watching.md lists what it counts. It never stores or shows a business key. It allocates memory only
 /// for the first event of a consumer, a source, an outcome, a reason or an error class.

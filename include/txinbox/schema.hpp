@@ -16,7 +16,7 @@ TXINBOX_API_BEGIN
 /// One migration of the schema: the file `migrations/<database>/V<version>__<name>.sql`.
 struct Migration {
   int version;       ///< From 1 on, without gaps. The same number on every database.
-  std::string name;  ///< The name in the name of the file, such as "consumed_message".
+  std::string name;  ///< The name in the name of the file, such as "inbox".
   std::string sql;   ///< The text of the file: one or more statements.
 };
 

@@ -14,6 +14,7 @@
 
 #include "confirmed_producer.hpp"
 #include "kafka_error.hpp"
+#include "shared/component_url.hpp"
 #include "shared/reserved_headers.hpp"
 
 namespace txinbox {
@@ -123,14 +124,18 @@ KafkaPublisherOptions kafka_publisher_options_from_url(std::string_view url) {
   complete += "/-?group=-";
   if (question < url.size()) complete += "&" + std::string(url.substr(question + 1));
   KafkaOptions read = kafka_options_from_url(complete);
-  constexpr std::array of_consumers{"group.instance.id", "session.timeout.ms", "max.poll.interval.ms"};
-  if (read.group != "-" || !read.dead_letters.empty() ||
-      std::ranges::any_of(of_consumers, [&](const char* name) { return read.properties.contains(name); })) {
-    throw Error(
-        ErrorCode::invalid_argument,
-        "the Kafka URL of a publisher is kafka://HOST:PORT; its parameters are the properties of librdkafka, and "
-        "not those of a consumer, such as group");
-  }
+  constexpr std::array<std::string_view, 5> of_consumers{"group", "dead_letters", "group.instance.id",
+                                                         "session.timeout.ms", "max.poll.interval.ms"};
+  const component::ComponentUrl parsed("a Kafka URL of a publisher is kafka://HOST:PORT", url, "kafka://");
+  parsed.for_each_parameter([&](const std::string& name, const std::string&) {
+    if (std::ranges::find(of_consumers, name) != of_consumers.end()) {
+      parsed.refuse(name + " is a parameter of a consumer; the others are properties of librdkafka");
+    }
+    if (name == "message.timeout.ms") {
+      parsed.refuse(
+          "message.timeout.ms is not a parameter; the option timeout, or --timeout of the command, is this time");
+    }
+  });
   return {.brokers = std::move(read.brokers), .properties = std::move(read.properties)};
 }
 
