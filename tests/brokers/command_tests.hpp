@@ -3,6 +3,8 @@
 // Tests of the command that must pass on every broker. The tests of each component include this file and call these
 // functions.
 
+#include <sys/types.h>
+
 #include <algorithm>
 #include <chrono>
 #include <csignal>
@@ -25,11 +27,20 @@
 
 namespace txinbox::test {
 
-/// Runs an example in a new folder, and returns its output. The example creates its database in this folder.
-inline std::string output_of_example(const std::string& program, const std::string& argument) {
-  const std::string command = "cd \"$(mktemp -d)\" && '" + program + "' '" + argument + "'";
+/// Runs an example in a new folder, and returns its output. The example creates its database in this folder. One that
+/// runs until SIGTERM gets it after `wait` has returned.
+inline std::string output_of_example(const std::string& program, const std::string& argument,
+                                     const std::function<void()>& wait = {}) {
+  const std::string command = "cd \"$(mktemp -d)\" && echo $$ && exec '" + program + "' '" + argument + "'";
   FILE* pipe = ::popen(command.c_str(), "r");  // NOLINT(cert-env33-c)
   REQUIRE(pipe != nullptr);
+  pid_t pid = 0;
+  REQUIRE(std::fscanf(pipe, "%d", &pid) == 1);  // NOLINT(cert-err34-c)
+  REQUIRE(std::fgetc(pipe) == '\n');
+  if (wait) {
+    wait();
+    CHECK(::kill(pid, SIGTERM) == 0);
+  }
   std::string output;
   for (int c = std::fgetc(pipe); c != EOF; c = std::fgetc(pipe)) output += static_cast<char>(c);
   CHECK(::pclose(pipe) == 0);
