@@ -305,7 +305,9 @@ void Consuming::check_begin(const std::string& key, const Sent& sent) {
 /// Whether a message that is acknowledged may have so many effects.
 bool Consuming::has_right_effects(const std::string& key, const Sent& sent, std::size_t effects) const {
   if (operator_.decision(key).is_discarded) return may_be_left(sent, effects);
-  return effects == sent.right_effects();
+  // Before it was repaired, its handler may have committed its effect without its claim.
+  const std::size_t most = std::max(sent.right_effects(), sent.is_repaired ? sent.most_torn_effects() : 0);
+  return effects >= sent.right_effects() && effects <= most;
 }
 
 /// Whether a message that is discarded, or that is a dead letter, may have so many effects. A failover can undo the
