@@ -90,6 +90,15 @@ bool BatchRun::runs_at_once() const {
   return std::ranges::count_if(keys_, [](const Key& key) { return !key.existing; }) > 1;
 }
 
+/// Whether the client knows that the guard is gone. Throws if the reason is a lost connection, whose error the handler
+/// has hidden.
+bool BatchRun::is_guard_gone() {
+  backend::Session& backend = session_.backend();
+  if (backend.guard_likely_intact()) return false;
+  (void)backend.verify_guard();  // it throws on a lost connection
+  return true;
+}
+
 /// Runs the handler of each new message. Returns false if the part must run again.
 bool BatchRun::run_each() {
   for (std::size_t i = 0; i < part_.size(); ++i) {
@@ -101,7 +110,7 @@ bool BatchRun::run_each() {
     }
     transaction_.handler_begins(key.claim);
     Staged done = run_handler_of(item);
-    if (!session_.backend().guard_likely_intact()) {
+    if (is_guard_gone()) {
       failed_item_ = {&item, Failure(std::make_exception_ptr(transaction_lost(false)))};
       failed_item_->failure.rethrow();
     }
@@ -127,7 +136,7 @@ bool BatchRun::run_at_once() {
   }
   if (!items.empty()) {
     run_handler(context_, *handlers_.at_once, session_, deliveries, batch_);
-    if (!session_.backend().guard_likely_intact()) throw transaction_lost(false);
+    if (is_guard_gone()) throw transaction_lost(false);
   }
   for (std::size_t i = 0; i < items.size(); ++i) {
     staged_.push_back({items[i], {.outcome = Outcome::consumed, .stored = deliveries[i].stored()}, true});

@@ -124,6 +124,7 @@ class BatchRun {
   bool stage_existing(BatchItem&, Key&);
   void stage_copy(BatchItem&, const Staged& first);
   bool runs_at_once() const;
+  bool is_guard_gone();
   bool run_each();
   bool run_at_once();
   Staged run_handler_of(BatchItem&);

@@ -63,6 +63,10 @@ void throw_postgresql_error(PGconn* connection, const PGresult* result) {
                        std::string("txinbox: ") + text);
 }
 
+void require_connected(PGconn* connection) {
+  if (PQstatus(connection) != CONNECTION_OK) throw_postgresql_error(connection, nullptr);
+}
+
 std::string_view sqlstate(const PGresult* result) noexcept {
   const char* state = result == nullptr ? nullptr : PQresultErrorField(result, PG_DIAG_SQLSTATE);
   return state == nullptr ? std::string_view() : std::string_view(state);

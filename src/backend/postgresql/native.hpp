@@ -39,6 +39,9 @@ std::vector<Row> postgresql_rows(const PostgresqlResult&, std::size_t columns);
 /// of the error is then 08006.
 [[noreturn]] void throw_postgresql_error(PGconn* connection, const PGresult* result);
 
+/// Throws such an error if the client knows that the connection is broken. A handler may have hidden it.
+void require_connected(PGconn* connection);
+
 /// Returns the SQLSTATE of the result. Empty if there was no error.
 std::string_view sqlstate(const PGresult* result) noexcept;
 bool succeeded(const PGresult* result) noexcept;

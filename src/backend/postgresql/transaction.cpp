@@ -40,7 +40,7 @@ void PostgresqlSession::add(PostgresqlPipeline& pipeline, const Statement& state
 
 bool PostgresqlSession::in_transaction() {
   PGconn* pg = connection();
-  if (PQstatus(pg) != CONNECTION_OK) throw_postgresql_error(pg, nullptr);
+  require_connected(pg);
   return PQtransactionStatus(pg) != PQTRANS_IDLE;
 }
 
@@ -139,6 +139,8 @@ bool PostgresqlSession::confirm(std::span<const ClaimToCommit> claims) {
 
 CommitStatus PostgresqlSession::commit(std::span<const ClaimToCommit> claims, std::span<const std::string> writes) {
   PGconn* pg = native();
+  may_have_committed_ = false;
+  if (pg != nullptr) require_connected(pg);
   // In an aborted transaction, COMMIT would roll back without an error.
   if (pg == nullptr || PQtransactionStatus(pg) != PQTRANS_INTRANS) return CommitStatus::not_ours;
 
@@ -224,11 +226,14 @@ RollbackStatus PostgresqlSession::roll_back() noexcept {
 /// Runs statements, the first of which needs one of our savepoints. Returns the result of the last one, or null if the
 /// savepoint no longer exists.
 PostgresqlResult PostgresqlSession::run_on_savepoint(const std::string& sql) {
+  PGconn* pg = native();
+  if (pg == nullptr) return nullptr;  // the handler has closed the session
+  require_connected(pg);
   if (!guard_likely_intact()) return nullptr;
-  auto result = try_exec(connection(), sql);
+  auto result = try_exec(pg, sql);
   if (succeeded(result.get())) return result;
   if (says_guard_is_gone(sqlstate(result.get()))) return nullptr;
-  throw_postgresql_error(connection(), result.get());
+  throw_postgresql_error(pg, result.get());
 }
 
 bool PostgresqlSession::runs_on_savepoint(const std::string& sql) { return run_on_savepoint(sql) != nullptr; }

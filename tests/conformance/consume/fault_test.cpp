@@ -23,56 +23,6 @@ using std::chrono::milliseconds;
 
 const Message order{.business_key = "order123"};
 
-/// The steps of a handler at which its connection is killed on the first run.
-enum class Kill { before_the_first_statement, between_statements, after_the_last_statement };
-
-TEST_CASE("a connection that is killed at any step of the handler is replaced, and the message takes effect once" *
-          doctest::skip(!has_server())) {
-  for (const Kill step : {Kill::before_the_first_statement, Kill::between_statements, Kill::after_the_last_statement}) {
-    CAPTURE(static_cast<int>(step));
-    EffectDatabase db;
-    Pool pool = db.pool(2);
-    std::vector<std::string_view> events;
-    TxConsumer consumer(pool, "svc",
-                        {.listeners = {on_event([&](const Event& e) { events.push_back(to_string(e.type)); })}});
-    const Result result = consumer.consume(order, [&](soci::session& sql, Delivery& d) {
-      const auto kill_at = [&](Kill now) {
-        if (now == step && d.attempt() == 1) kill_connection(sql, db);
-      };
-      kill_at(Kill::before_the_first_statement);
-      add_effect(sql, d);
-      kill_at(Kill::between_statements);
-      add_effect(sql, d);
-      kill_at(Kill::after_the_last_statement);
-    });
-    CHECK(result.outcome == Outcome::consumed);
-    CHECK(db.effects() == 2);
-    CHECK(db.claims() == 1);
-    std::string heard;
-    for (const std::string_view each : events) heard.append(each).append(" ");
-    CHECK(heard == "retry consumed ");
-    CHECK(consumer.consume(order, add_effect).outcome == Outcome::already_consumed);
-  }
-}
-
-TEST_CASE("a connection that was killed while idle is replaced without an error" * doctest::skip(!has_server())) {
-  EffectDatabase db;
-  Pool pool = db.pool(1);
-  TxConsumer consumer(pool, "svc");
-  CHECK(consumer.consume({.business_key = "warm"}, add_effect).outcome == Outcome::consumed);
-  {
-    auto connection = pool.acquire();
-    kill_connection(connection, db);
-  }
-  CHECK(consumer
-            .consume(order,
-                     [](soci::session& sql, Delivery& d) {
-                       CHECK(d.attempt() == 1);
-                       add_effect(sql, d);
-                     })
-            .outcome == Outcome::consumed);
-}
-
 TEST_CASE("a connection that is killed while it waits for a key is replaced" * doctest::skip(!has_server())) {
   EffectDatabase db;
   Pool pool = db.pool(3);
