@@ -255,7 +255,10 @@ bool Consuming::may_be_dead_letter(const std::string& key, const Sent& sent) con
   // Each refusal, and one failure of its own, may have counted twice.
   const int most = world_.plan.max_attempts;
   const bool may_have_failed = most > 0 && sent.refusals > 0 && 2 * (sent.refusals + 1) >= most;
-  return !sent.can_succeed || sent.is_hurt || may_have_failed ||
+  // In a handler for a set, `Outbox::add` uses the code for SQLite, which does not know the error of a stale sequence.
+  const bool may_have_stale_numbers =
+      publishing_ != nullptr && world_.plan.handlers != HandlerKind::one && world_.server.had_stale_sequence();
+  return !sent.can_succeed || sent.is_hurt || may_have_failed || may_have_stale_numbers ||
          (sent.is_claim_committed && (world_.had_failover_since(sent.sent_at) || has_abandoned_claim(key)));
 }
 
