@@ -91,11 +91,12 @@ bool BatchRun::runs_at_once() const {
 }
 
 /// Whether the client knows that the guard is gone. Throws if the reason is a lost connection, whose error the handler
-/// has hidden.
+/// has hidden. On a connection that is intact, the handler has ended the transaction: a statement that fails now must
+/// not hide this.
 bool BatchRun::is_guard_gone() {
   backend::Session& backend = session_.backend();
   if (backend.guard_likely_intact()) return false;
-  (void)backend.verify_guard();  // it throws on a lost connection
+  if (!backend.intact()) (void)backend.verify_guard();  // it throws on a lost connection
   return true;
 }
 
