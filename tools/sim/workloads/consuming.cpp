@@ -252,13 +252,11 @@ bool Consuming::has_abandoned_claim(const std::string& key) const {
 }
 
 bool Consuming::may_be_dead_letter(const std::string& key, const Sent& sent) const {
-  // Each refusal, and one failure of its own, may have counted twice.
-  const int most = world_.plan.max_attempts;
-  const bool may_have_failed = most > 0 && sent.refusals > 0 && 2 * (sent.refusals + 1) >= most;
   // In a handler for a set, `Outbox::add` uses the code for SQLite, which does not know the error of a stale sequence.
   const bool may_have_stale_numbers =
       publishing_ != nullptr && world_.plan.handlers != HandlerKind::one && world_.server.had_stale_sequence();
-  return !sent.can_succeed || sent.is_hurt || may_have_failed || may_have_stale_numbers ||
+  return !sent.can_succeed || sent.is_hurt || sent.may_have_failed(world_.plan.max_attempts) ||
+         may_have_stale_numbers ||
          (sent.is_claim_committed && (world_.had_failover_since(sent.sent_at) || has_abandoned_claim(key)));
 }
 
@@ -339,6 +337,8 @@ void Consuming::check_order() {
     const auto found = sent_.find(key);
     if (found == sent_.end() || found->second.sequence.empty() || world_.lost.contains(key)) continue;
     const Sent& sent = found->second;
+    // A failover can undo that a message was parked. If the broker delivers it again, later ones have their effects.
+    if (sent.is_dead_letter && world_.had_failover_since(sent.sent_at)) continue;
     auto& [position, before] = last[sent.sequence];
     if (!before.empty() && sent.position < position) {
       world_.story.wrong(key, "has its effect after {}, which comes after it in its lane", before);

@@ -65,6 +65,9 @@ class Consuming final : public Workload {
     /// same is true of a lost connection: on SQLite it is an I/O error, after which `consume` does not try again.
     int refusals = 0;
 
+    /// Whether these may have parked it. Each of them, and one failure of its own, may have counted twice.
+    bool may_have_failed(int most) const noexcept { return most > 0 && refusals > 0 && 2 * (refusals + 1) >= most; }
+
     /// How many effects it has when it is acknowledged.
     std::size_t right_effects() const noexcept { return act == Act::refuses ? 0 : 1; }
     bool may_be_acknowledged() const noexcept { return can_succeed || act == Act::swallows || is_repaired; }
