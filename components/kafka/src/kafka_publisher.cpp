@@ -14,7 +14,6 @@
 
 #include "confirmed_producer.hpp"
 #include "kafka_error.hpp"
-#include "shared/component_url.hpp"
 #include "shared/reserved_headers.hpp"
 
 namespace txinbox {
@@ -111,33 +110,6 @@ std::vector<PublishResult> publish(ConfirmedProducer& producer, std::span<const 
 
 }  // namespace
 }  // namespace kafka
-
-KafkaPublisherOptions kafka_publisher_options_from_url(std::string_view url) {
-  const auto question = std::min(url.find('?'), url.size());
-  const std::string_view place = url.substr(0, question);
-  if (place.find('/', std::min(place.find("://"), place.size() - 1) + 3) != std::string_view::npos) {
-    throw Error(ErrorCode::invalid_argument,
-                "the Kafka URL of a publisher names no topic: each message has its own; it is kafka://HOST:PORT");
-  }
-  // The remaining parts have the same form as in the URL of a source.
-  std::string complete(place);
-  complete += "/-?group=-";
-  if (question < url.size()) complete += "&" + std::string(url.substr(question + 1));
-  KafkaOptions read = kafka_options_from_url(complete);
-  constexpr std::array<std::string_view, 5> of_consumers{"group", "dead_letters", "group.instance.id",
-                                                         "session.timeout.ms", "max.poll.interval.ms"};
-  const component::ComponentUrl parsed("a Kafka URL of a publisher is kafka://HOST:PORT", url, "kafka://");
-  parsed.for_each_parameter([&](const std::string& name, const std::string&) {
-    if (std::ranges::find(of_consumers, name) != of_consumers.end()) {
-      parsed.refuse(name + " is a parameter of a consumer; the others are properties of librdkafka");
-    }
-    if (name == "message.timeout.ms") {
-      parsed.refuse(
-          "message.timeout.ms is not a parameter; the option timeout, or --timeout of the command, is this time");
-    }
-  });
-  return {.brokers = std::move(read.brokers), .properties = std::move(read.properties)};
-}
 
 Publisher kafka_publisher(const KafkaPublisherOptions& options) {
   const KafkaOptions same = kafka::consumer_options(options);
