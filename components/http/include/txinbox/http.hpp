@@ -158,8 +158,7 @@ KeyOf key_of_parameters(std::initializer_list<std::string_view> pointers = {});
 /// a body in which a value of the key is missing, null, an array, an object, or an empty string.
 KeyOf key_of(JsonTemplate key);
 
-/// Whose key it is: the tenant or the user, from what the service has authenticated. 1 to 120 bytes of UTF-8,
-/// with 3 for each slash and percent sign.
+/// Whose key it is: the authenticated tenant or user. 1 to 120 bytes of UTF-8, with 3 for each slash and percent sign.
 using ScopeOf = std::function<std::string(const Request&)>;
 
 /// The bytes that must be equal if a request with the same key comes again: method, target, body and parts.
