@@ -2,6 +2,7 @@
 
 // The differences between databases in SOCI. Only the adapter to SOCI includes this header.
 
+#include <cstddef>
 #include <memory>
 #include <optional>
 #include <string>
@@ -18,6 +19,9 @@ namespace soci {
 class backend_factory;
 class session;
 class soci_error;
+namespace details {
+class statement_backend;
+}
 }  // namespace soci
 
 namespace txinbox {
@@ -53,6 +57,14 @@ class SociDatabase {
 
   /// Returns the code of an error of this database. Returns none for an error of another database.
   virtual std::optional<std::string> code_of(const soci::soci_error&) const = 0;
+
+  /// Refuses a prepared statement that would lose a part of a handler's SQL without an error: `text` has a second
+  /// statement, or not exactly `parameters` placeholders. It does nothing where the client library or the server
+  /// refuses both.
+  ///
+  /// Errors: as `raise`.
+  virtual void check_prepared(soci::session&, soci::details::statement_backend&, const std::string& /*text*/,
+                              std::size_t /*parameters*/) const {}
 
   /// Throws SOCI's exception for this database. The exception is also a `DatabaseError`.
   [[noreturn]] virtual void raise(void* handle, const std::string& code, const std::string& text) const = 0;

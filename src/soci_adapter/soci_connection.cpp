@@ -9,6 +9,7 @@
 #include <txinbox/connection_ref.hpp>
 #include <txinbox/error.hpp>
 #include <txinbox/native.hpp>
+#include <txinbox/soci/execute.hpp>
 
 #include "backend/database_error.hpp"
 #include "backend/registry.hpp"
@@ -109,6 +110,12 @@ std::optional<DatabaseErrorCode> current_soci_error() noexcept {
 namespace detail {
 
 backend::ConnectionPtr soci_connection(soci::session& session) { return backend::connection_of(session); }
+
+void check_prepared(soci::session& sql, soci::details::statement_backend& statement, const std::string& text,
+                    std::size_t parameters) {
+  const backend::Database& database = backend::database_of(sql);
+  backend::soci_database_named(database.name()).check_prepared(sql, statement, text, parameters);
+}
 
 }  // namespace detail
 

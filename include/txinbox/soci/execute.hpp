@@ -45,6 +45,10 @@ constexpr auto bound_type() {
   }
 }
 
+/// Refuses a statement of which SQLite would run only a part. See `execute`.
+void check_prepared(soci::session& sql, soci::details::statement_backend& statement, const std::string& text,
+                    std::size_t parameters);
+
 /// One parameter, at an address that does not change: SOCI keeps it.
 template <class T>
 struct BoundParameter {
@@ -73,6 +77,7 @@ class PreparedStatement final : public KeptStatement {
     std::apply([this](auto&... each) { (statement_.exchange(soci::use(each.value, each.indicator)), ...); }, bound_);
     statement_.alloc();
     statement_.prepare(text, type);
+    check_prepared(sql, *statement_.get_backend(), text, sizeof...(Parameters));
     statement_.define_and_bind();
   }
 
@@ -136,12 +141,14 @@ using ParameterType =
 /// than `sql << "..."`; on MariaDB and MySQL, SOCI sends the text each time. If `Delivery::keeps_statements` is false,
 /// nothing stays prepared.
 ///
-/// `statement` is SQL with SOCI's placeholders, such as `:no`. There is one parameter for each, in their order: a
-/// string, a number, a `std::tm`, or a `std::optional` of these, whose empty value is NULL.
+/// `statement` is one statement of SQL with SOCI's placeholders, such as `:no`. There is one parameter for each, in
+/// their order: a string, a number, a `std::tm`, or a `std::optional` of these, whose empty value is NULL.
 ///
 /// @limits  it keeps 100 different texts for each connection, and then begins again. So pass values as parameters, and
 ///          not in the text.
-/// @errors  those of SOCI: `soci::soci_error`.
+/// @errors  those of SOCI: `soci::soci_error`; also for a second statement in the text, and for another number of
+///          parameters than of placeholders. On SQLite, this function finds both: SQLite itself would ignore the second
+///          statement, and write NULL for a missing parameter.
 /// @threads only the thread of the handler.
 /// @return the number of rows that it has changed; -1 if the database does not say so.
 template <class... Parameters>

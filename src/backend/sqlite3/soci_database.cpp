@@ -4,7 +4,10 @@
 #include <soci/version.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cstring>
 #include <filesystem>
+#include <string>
 #include <system_error>
 
 #include <fmt/format.h>
@@ -32,6 +35,19 @@ std::string_view file_in(std::string_view connection_string) {
     }
   }
   return connection_string;
+}
+
+/// Whether SQLite finds a statement in `sql`, and not only space and comments. A syntax error counts as one.
+bool has_statement(sqlite_api::sqlite3* connection, const char* sql) {
+  sqlite_api::sqlite3_stmt* statement = nullptr;
+  while (*sql != '\0') {
+    const bool prepared = sqlite_api::sqlite3_prepare_v2(connection, sql, -1, &statement, &sql) == SQLITE_OK;
+    if (!prepared || statement != nullptr) {
+      sqlite_api::sqlite3_finalize(statement);
+      return true;
+    }
+  }
+  return false;
 }
 
 class Sqlite3SociDatabase final : public SociDatabase {
@@ -100,6 +116,31 @@ class Sqlite3SociDatabase final : public SociDatabase {
     const auto* e = dynamic_cast<const soci::sqlite3_soci_error*>(&error);
     if (e == nullptr) return std::nullopt;
     return std::to_string(e->result());
+  }
+
+  /// SQLite prepares the first statement of a text, and ignores the rest. A placeholder without a value is NULL.
+  void check_prepared(soci::session& sql, soci::details::statement_backend& backend, const std::string& text,
+                      std::size_t parameters) const override {
+    auto* statement = static_cast<soci::sqlite3_statement_backend&>(backend).stmt_;
+    if (statement == nullptr) return;  // the text is empty
+    void* const connection = handle_of(sql);
+    const auto refuse = [&](int code, const std::string& why) {
+      constexpr std::size_t most = 60;
+      const auto without_values = std::min({text.find('\''), text.size(), most});
+      raise(connection, std::to_string(code),
+            fmt::format("the statement \"{}{}\" {}", text.substr(0, without_values),
+                        without_values == text.size() ? "" : "...", why));
+    };
+    if (has_statement(static_cast<sqlite_api::sqlite3*>(connection),
+                      text.c_str() + std::strlen(sqlite_api::sqlite3_sql(statement)))) {
+      refuse(SQLITE_ERROR, "has another statement behind it, which SQLite would not run; call execute for each");
+    }
+    const auto placeholders = static_cast<std::size_t>(sqlite_api::sqlite3_bind_parameter_count(statement));
+    if (placeholders != parameters) {
+      refuse(SQLITE_RANGE,
+             fmt::format("has another number of placeholders ({}) than execute has parameters ({}); pass one for each",
+                         placeholders, parameters));
+    }
   }
 
 #if SOCI_VERSION >= 400100

@@ -87,6 +87,53 @@ TEST_CASE("a statement that failed can be run again") {
   CHECK(db.number("select count(*) from note") == 3);
 }
 
+TEST_CASE("a statement that the database would run only in part is refused, and its message rolled back") {
+  const NoteDatabase db;
+  Pool pool = db.pool(1);
+  TxConsumer consumer(pool, "svc");
+  const auto refuses = [&](const std::string& text, auto... parameters) {
+    CAPTURE(text);
+    const auto run = [&](soci::session& sql, Delivery& d) {
+      sql << "insert into note values ('before', 0, 0, null)";
+      execute(sql, d, text, parameters...);
+    };
+    CHECK_THROWS_AS((void)consumer.consume({.business_key = "k"}, run), soci::soci_error);
+    CHECK(db.number("select count(*) from note") == 0);
+  };
+  refuses("insert into note values (:no, 0, 0, null)");
+  refuses("insert into note values (:no, :amount, 0, null)", "a");
+  refuses("insert into note values (:no, 0, 0, null)", "a", 1);
+  refuses("insert into note values ('a', 0, 0, null); insert into note values ('b', 0, 0, null)");
+  refuses("insert into note values ('a', 0, 0, null); no statement");
+  const auto one = [](soci::session& sql, Delivery& d) {
+    CHECK(execute(sql, d, "insert into note values ('c', 0, 0, null);  \n") == 1);
+  };
+  CHECK(consumer.consume({.business_key = "k"}, one).outcome == consumed);
+}
+
+TEST_CASE("a refused statement is named without its values" * doctest::skip(!on_sqlite3())) {
+  const NoteDatabase db;
+  Pool pool = db.pool(1);
+  TxConsumer consumer(pool, "svc");
+  const auto text_of = [&](const std::string& text) {
+    try {
+      (void)consumer.consume({.business_key = "k"}, [&](soci::session& sql, Delivery& d) { execute(sql, d, text); });
+    } catch (const soci::soci_error& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  CHECK(
+      text_of("insert into note values ('secret', :amount, :rate, null)")
+          .find(
+              "the statement \"insert into note values (...\" has another number of placeholders (2) than execute has "
+              "parameters (0); pass one for each") != std::string::npos);
+  CHECK(
+      text_of("delete from note; -- all\n delete from note")
+          .find("the statement \"delete from note; -- all\n delete from note\" has another statement behind it, which "
+                "SQLite would not run; call execute for each") != std::string::npos);
+}
+
 TEST_CASE("a connection keeps a limited number of statements prepared") {
   const NoteDatabase db;
   Pool pool = db.pool(1);

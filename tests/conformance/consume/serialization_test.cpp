@@ -63,7 +63,7 @@ TEST_CASE("a handler that goes on after a serialization failure is not acknowled
   Pool pool = db.pool(with_snapshots());
   TxConsumer consumer(pool, "svc", {.retry = {.max_runs = 1}});
   std::string in_transaction;
-  CHECK_THROWS(consumer.consume(order, [&](soci::session& sql, Delivery& d) {
+  CHECK_THROWS((void)consumer.consume(order, [&](soci::session& sql, Delivery& d) {
     add_effect(sql, d);
     try {
       count(db, sql, d);
