@@ -10,10 +10,9 @@
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace http {
+namespace {
 
 using Json = nlohmann::ordered_json;
-
-namespace {
 
 std::string sources(const Json& rows) {
   const auto cell = [](const Json& row, std::string_view member) -> std::string {
