@@ -17,7 +17,7 @@ TXINBOX_API_BEGIN
 
 /// Why txinbox refused or gave up. The name says what the caller must fix. Later versions may add codes.
 enum class ErrorCode {
-  invalid_key,           ///< A key, consumer name, message id or JSON text breaks its limits.
+  invalid_key,           ///< A key, consumer name or message id is missing or breaks its limits.
   invalid_argument,      ///< A URL, option, time-out, JSON Pointer or handler is not valid.
   schema_missing,        ///< The tables do not exist: apply the migrations.
   schema_outdated,       ///< The tables are too old for this library: apply the newer migrations.
@@ -43,8 +43,7 @@ enum class ErrorCode {
                          ///< missing. The text says what to fix.
   result_too_large,      ///< A handler's result is longer than `max_result`.
   invalid_message,       ///< A message that was added to the outbox breaks the limits of `OutgoingMessage`.
-  unreadable,            ///< The body of a delivery is not what the reader of its key expects: it is not JSON, or there
-                         ///< is none.
+  unreadable,            ///< A text is not JSON, or the reader of a key finds no body.
 };
 
 /// The code's name, as in the enumeration.

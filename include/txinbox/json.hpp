@@ -35,7 +35,7 @@ struct JsonValue;
 class JsonDocument {
  public:
   /// @limits arrays and objects 256 deep, a million values. Each value takes many times the memory of its text.
-  /// @errors `Error` invalid_key if `json` is not valid JSON (RFC 8259, in UTF-8), or if an object has a member twice.
+  /// @errors `Error` unreadable if `json` is not valid JSON (RFC 8259, in UTF-8), or if an object has a member twice.
   ///         The error text says at which byte the JSON is malformed. It holds none of the values. Such a message fails
   ///         at each delivery: dead-letter it.
   explicit JsonDocument(std::string_view json);
@@ -75,10 +75,10 @@ class JsonTemplate {
   /// The text for this message.
   ///
   /// @limits arrays and objects 256 deep, a million values.
-  /// @errors `Error` invalid_key if `json` is not valid JSON (RFC 8259, in UTF-8), if an object has a member twice, or
-  ///         if a pointer finds nothing, null, an array, an object, or an empty string: all messages without a value
-  ///         would get the same key. The error text holds none of the values. Such a message fails at each delivery:
-  ///         dead-letter it.
+  /// @errors `Error` unreadable if `json` is not valid JSON (RFC 8259, in UTF-8), or if an object has a member twice.
+  ///         `Error` invalid_key if a pointer finds nothing, null, an array, an object, or an empty string: all
+  ///         messages without a value would get the same key. The error text holds none of the values. Such a message
+  ///         fails at each delivery: dead-letter it.
   std::string operator()(std::string_view json) const;
 
   /// The same for a message that is parsed already.
@@ -128,7 +128,7 @@ class JsonContent {
   /// The content of this message. It is never empty.
   ///
   /// @limits as `JsonTemplate`.
-  /// @errors `Error` invalid_key if `json` is not valid JSON, or if an object has a member twice.
+  /// @errors `Error` unreadable if `json` is not valid JSON, or if an object has a member twice.
   std::string operator()(std::string_view json) const;
 
   /// The same for a message that is parsed already.

@@ -113,7 +113,9 @@ OutgoingMessage message_of(OutboxRow&& row) {
                           .id = std::move(row.id)};
   if (row.headers.empty()) return message;
   JsonValue json = parse_json(row.headers);
-  if (json.kind != JsonValue::Kind::object) throw JsonError("headers is not a JSON object");
+  if (json.kind != JsonValue::Kind::object) {
+    throw JsonError("headers is not a JSON object", ErrorCode::unreadable);
+  }
   for (std::size_t i = 0; i < json.items.size(); ++i) {
     JsonValue& value = json.items[i];
     message.headers.emplace(std::move(json.names[i]),

@@ -26,11 +26,7 @@ Message message_with(std::string key, const Incoming& incoming) {
 /// Errors: `Error` unreadable if there is no body, or if it is not JSON.
 detail::JsonValue json_of(const Incoming& incoming) {
   if (!incoming.has_body) throw Error(ErrorCode::unreadable, "the message has no body that could hold its key");
-  try {
-    return detail::parse_json(incoming.body);
-  } catch (const detail::JsonError& error) {
-    throw Error(ErrorCode::unreadable, error.what());
-  }
+  return detail::parse_json(incoming.body);
 }
 
 }  // namespace

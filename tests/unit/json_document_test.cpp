@@ -22,7 +22,7 @@ std::string refusal(std::string_view json) {
   try {
     JsonDocument{json};
   } catch (const Error& error) {
-    CHECK(error.code() == ErrorCode::invalid_key);
+    CHECK(error.code() == ErrorCode::unreadable);
     return error.what();
   }
   return "";

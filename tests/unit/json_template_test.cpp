@@ -1,3 +1,4 @@
+#include <initializer_list>
 #include <set>
 #include <string>
 #include <string_view>
@@ -47,21 +48,24 @@ TEST_CASE("an invalid template or content is an invalid_argument") {
   CHECK(thrown_by([] { JsonContent(std::vector<std::string_view>{}); }) == "invalid_argument");
 }
 
-TEST_CASE("JSON that is wrong, or that lacks the key, is an invalid_key which holds no value") {
+TEST_CASE("a text that is not JSON is unreadable, and JSON without the key is an invalid_key; both hold no value") {
   const JsonTemplate key("/key");
-  for (const char* json :
-       {"", "secret", R"({"key":"secret")", R"({"key":{"secret":1}})", R"({"key":null,"a":"secret"})",
-        R"({"secret":"secret"})", R"(["secret"])", R"("secret")", R"({"secret":1,"secret":2})"}) {
-    CAPTURE(json);
-    try {
-      (void)key(json);
-      FAIL("it has a key");
-    } catch (const Error& error) {
-      CHECK(error.code() == ErrorCode::invalid_key);
-      CHECK(std::string_view(error.what()).find("secret") == std::string_view::npos);
+  const auto fails = [&](ErrorCode code, std::initializer_list<const char*> texts) {
+    for (const char* json : texts) {
+      CAPTURE(json);
+      try {
+        (void)key(json);
+        FAIL("it has a key");
+      } catch (const Error& error) {
+        CHECK(error.code() == code);
+        CHECK(std::string_view(error.what()).find("secret") == std::string_view::npos);
+      }
     }
-  }
-  CHECK(thrown_by([] { (void)JsonContent({"/a"})("{"); }) == "invalid_key");
+  };
+  fails(ErrorCode::unreadable, {"", "secret", R"({"key":"secret")", R"({"secret":1,"secret":2})"});
+  fails(ErrorCode::invalid_key, {R"({"key":{"secret":1}})", R"({"key":null,"a":"secret"})", R"({"secret":"secret"})",
+                                 R"(["secret"])", R"("secret")"});
+  CHECK(thrown_by([] { (void)JsonContent({"/a"})("{"); }) == "unreadable");
 }
 
 TEST_CASE("a template and a content can be of a member of the service's own message") {

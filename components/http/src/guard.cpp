@@ -201,7 +201,8 @@ std::variant<Call, Response> call_or_answer(const Impl& guard, const Request& re
   try {
     return guard.call_of(request);
   } catch (const Error& error) {
-    if (error.code() == ErrorCode::invalid_key) return bad_key(error.what(), guard.options());
+    const bool is_of_client = error.code() == ErrorCode::invalid_key || error.code() == ErrorCode::unreadable;
+    if (is_of_client) return bad_key(error.what(), guard.options());
     return failed(std::current_exception(), request, guard.options());
   } catch (...) {
     return failed(std::current_exception(), request, guard.options());

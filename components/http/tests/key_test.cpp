@@ -50,6 +50,7 @@ TEST_CASE("different requests have different keys of their parameters") {
   CHECK(body(R"({"user":"a","item":"bc","time":1})") == body(R"({"item":"bc","user":"a","time":2})"));
   CHECK(body(R"({"user":"a","item":"bc"})") != body(R"({"user":"ab","item":"c"})"));
   CHECK(thrown_by([&] { (void)body(R"({"user":"a"})"); }) == "invalid_key");
+  CHECK(thrown_by([&] { (void)body(R"({"user")"); }) == "unreadable");
   CHECK(thrown_by([&] { (void)http::key_of_parameters({"user"}); }) == "invalid_argument");
 }
 

@@ -187,14 +187,14 @@ const JsonValue* JsonValue::find(std::string_view name) const {
 
 JsonValue parse_json(std::string_view text) {
   if (const auto at = find_invalid_utf8(text); at != std::string_view::npos) {
-    throw JsonError(fmt::format("invalid UTF-8 at byte {}", at + 1));
+    throw JsonError(fmt::format("invalid UTF-8 at byte {}", at + 1), ErrorCode::unreadable);
   }
   // nlohmann treats NUL as the end of the text, and would accept the text before it.
   if (const auto at = text.find('\0'); at != std::string_view::npos) {
-    throw JsonError(fmt::format("malformed JSON at byte {}", at + 1));
+    throw JsonError(fmt::format("malformed JSON at byte {}", at + 1), ErrorCode::unreadable);
   }
   TreeBuilder builder;
-  if (!Json::sax_parse(text.begin(), text.end(), &builder)) throw JsonError(builder.error);
+  if (!Json::sax_parse(text.begin(), text.end(), &builder)) throw JsonError(builder.error, ErrorCode::unreadable);
   return std::move(builder.root);
 }
 

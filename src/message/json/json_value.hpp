@@ -16,7 +16,8 @@ namespace detail {
 /// An error in the JSON of one message. The message fails at each delivery. The text contains none of its values.
 class JsonError : public Error {
  public:
-  explicit JsonError(const std::string& text) : Error(ErrorCode::invalid_key, text) {}
+  /// The code is `unreadable` if the text is not JSON.
+  explicit JsonError(const std::string& text, ErrorCode code = ErrorCode::invalid_key) : Error(code, text) {}
 };
 
 /// A JSON value. A number keeps its text, because a double could lose digits.

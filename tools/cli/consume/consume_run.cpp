@@ -136,7 +136,8 @@ ConsumeRun::Next ConsumeRun::report_result(std::size_t line, std::string_view ke
   if (run.error && run.error == result.error) why = fmt::format("statement {}: {}", run.statement, why);
   if (result.outcome == Outcome::parked) why += "; parked: it does not run again until txinbox failed retry";
   const detail::Failure failure(result.error);
-  const Next next = report_failed(line, key, failure.is(ErrorCode::invalid_key) ? "invalid" : "failed", why);
+  const bool is_invalid = failure.is(ErrorCode::invalid_key) || failure.is(ErrorCode::unreadable);
+  const Next next = report_failed(line, key, is_invalid ? "invalid" : "failed", why);
   if (failure.is_transient() && signals_.stopped()) return Next::stop_signal;
   // An error of the claim or of the environment. The next messages would meet it, too.
   const bool inbox_failed = !run.begun && failure.is_of_database();

@@ -1,5 +1,6 @@
 #include "cli/consume/message_reader.hpp"
 
+#include <string>
 #include <string_view>
 
 #include <txinbox/error.hpp>
@@ -12,11 +13,11 @@
 namespace txinbox::cli {
 namespace {
 
-/// Returns the result of `read`. An error in the body that does not concern the key is `Error` unreadable.
+/// Calls `read`. An error in the body that does not concern the key is `Error` unreadable.
 template <class Read>
-auto readable(Read read) {
+void readable(Read read) {
   try {
-    return read();
+    read();
   } catch (const LineError& error) {
     throw Error(ErrorCode::unreadable, error.what());
   }
@@ -34,7 +35,13 @@ MessageReader::MessageReader(const ConsumeOptions& options, const Script& script
     throw UsageError("--key " + options.key + " is for the messages of a broker: it needs --from");
   }
   if (!options.message_id.empty()) message_id_.emplace(options.message_id);
-  for (const auto& pointer : options.content) content_.add(pointer);
+  for (const auto& pointer : options.content) {
+    try {
+      content_.add(pointer);
+    } catch (const Error& error) {
+      throw UsageError(std::string("--content: ") + error.what());
+    }
+  }
 }
 
 void MessageReader::read(std::string_view line, Message& message, Values& values) const {
@@ -45,7 +52,7 @@ void MessageReader::read(std::string_view line, Message& message, Values& values
 
 void MessageReader::read(const Incoming& incoming, Message& message, Values& values) const {
   if (!incoming.has_body) throw Error(ErrorCode::unreadable, "the message has no body");
-  const JsonValue root = readable([&] { return parse_json_line(incoming.body); });
+  const JsonValue root = parse_json_line(incoming.body);
   message.business_key =
       key_.key(root, [&](const detail::KeyPart& part) { return detail::delivery_value(incoming, part); });
   readable([&] { read(root, incoming.body, message, values); });

@@ -72,7 +72,9 @@ Values Binder::bind(const JsonValue& root, std::string_view line, const SqlLimit
 
 JsonValue parse_json_line(std::string_view line) {
   JsonValue root = detail::parse_json(line);
-  if (root.kind != JsonValue::Kind::object) throw LineError("the line is JSON, but not an object");
+  if (root.kind != JsonValue::Kind::object) {
+    throw LineError("the line is JSON, but not an object", ErrorCode::unreadable);
+  }
   return root;
 }
 

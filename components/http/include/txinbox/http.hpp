@@ -108,7 +108,8 @@ struct RequestKey {
 
 /// Takes the idempotency key from a request. It holds a function (const Request&) that returns a `RequestKey` or a
 /// text. The function may also return an optional one, which is none if the request has no key. It throws `Error`
-/// invalid_key if the key is not valid: the client gets 400 with the error's text.
+/// invalid_key if the key is not valid, and unreadable if it cannot read the body: the client gets 400 with the error's
+/// text.
 ///
 /// @limits a `Guard` takes keys of at least 1 byte, in UTF-8 without NUL. The scope, a slash and the key have at most
 ///         255 bytes, so a key of 134 bytes always fits. Another key gets 400.
@@ -130,7 +131,7 @@ class KeyOf {
 
   /// The key of the request; none if it has none.
   ///
-  /// @errors `Error` invalid_key, and what the function throws.
+  /// @errors `Error` invalid_key, unreadable, and what the function throws.
   std::optional<RequestKey> operator()(const Request& request) const { return function_(request); }
 
   /// Where a client puts the key.
