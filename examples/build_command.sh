@@ -2,12 +2,12 @@
 # shellcheck shell=bash
 
 # build_command PACKAGES: PACKAGES is a group of tests/install-packages.sh. Afterwards `txinbox` is on the
-# PATH, and `build` is the folder of the build. With TXINBOX_EXAMPLE_COMMAND, the command is there already, in this
-# folder.
+# PATH, and `command_folder` is its folder. With TXINBOX_EXAMPLE_COMMAND, the command is there already, in this folder.
 build_command() {
-  local root
+  local root build
   if [ -n "${TXINBOX_EXAMPLE_COMMAND:-}" ]; then
-    PATH=$TXINBOX_EXAMPLE_COMMAND:$PATH
+    command_folder=$TXINBOX_EXAMPLE_COMMAND
+    PATH=$command_folder:$PATH
     return
   fi
   root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -25,5 +25,6 @@ build_command() {
   fi
   echo "Building in $build (a few minutes the first time)"
   NINJA_STATUS="[%f/%t] " cmake --build "$build" --target txinbox-cli
-  PATH=$build/tools/cli:$PATH
+  command_folder=$build/tools/cli
+  PATH=$command_folder:$PATH
 }

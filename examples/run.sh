@@ -201,7 +201,7 @@ echo "All $days rows by network and day equal a direct count of the $(one feed.d
 heading "What to try next"
 cat <<NEXT
 - The command itself, on these files or yours:
-    PATH=$build/tools/cli:\$PATH; cd $examples
+    PATH=$command_folder:\$PATH; cd $examples
     txinbox --help
     sqlite3 /tmp/orders.db < orders_schema.sql && txinbox migrate --db sqlite:/tmp/orders.db
 - The same on MariaDB, MySQL or PostgreSQL: TXINBOX_DB=postgresql://user:password@host/db

@@ -1,34 +1,35 @@
 #!/bin/sh
 # Installs missing packages of Debian 12. If none is missing, it does nothing and needs no root.
 #
-# Usage: install-packages.sh build|test|cluster|page|site|watching|bench|brokers|abi|conan|debian
-#   build    the packages for the library, the command and examples/run.sh
-#   test     the packages of build, and those for tests/run.sh
-#   cluster  the packages of test, and those for the steps galera, failover, vitess and oceanbase of tests/run.sh
-#   page     the packages of test, and those for the step page of tests/run.sh: a browser
-#   site     the packages for tests/site.sh: Doxygen, mkdocs and a browser
-#   watching the packages of test, and those for the step watching of tests/run.sh: Prometheus
-#   bench    the packages of build, and those for bench/run.sh
-#   brokers  the packages of build, and those for examples/brokers/demo.sh
-#   abi      the packages of test, and those for the step abi of tests/run.sh
-#   conan    the packages of build, and those for the step conan of tests/run.sh
-#   debian   the packages of test, and those for the step debian of tests/run.sh
+# Usage: install-packages.sh build|components|test|cluster|page|site|watching|bench|brokers|abi|conan|debian
+#   build      the packages for the library, the command and examples/run.sh
+#   components the packages of build, and the client libraries of Kafka, RabbitMQ, RocketMQ and Redis
+#   test       the packages of build, and those for tests/run.sh
+#   cluster    the packages of test, and those for the steps galera, failover, vitess and oceanbase of tests/run.sh
+#   page       the packages of test, and those for the step page of tests/run.sh: a browser
+#   site       the packages for tests/site.sh: Doxygen, mkdocs and a browser
+#   watching   the packages of test, and those for the step watching of tests/run.sh: Prometheus
+#   bench      the packages of build, and those for bench/run.sh
+#   brokers    the packages of build, and those for examples/brokers/demo.sh
+#   abi        the packages of test, and those for the step abi of tests/run.sh
+#   conan      the packages of build, and those for the step conan of tests/run.sh
+#   debian     the packages of test, and those for the step debian of tests/run.sh
 set -eu
 
 # Each component's client library, so that the command can consume from each broker.
-components="pkg-config librdkafka-dev librabbitmq-dev libhiredis-dev
+components="librdkafka-dev librabbitmq-dev libhiredis-dev
   libgrpc++-dev libprotobuf-dev protobuf-compiler protobuf-compiler-grpc zlib1g-dev"
 build="g++ cmake ninja-build sqlite3 libsoci-dev libboost-dev libsqlite3-dev libmariadb-dev libpq-dev libfmt-dev
-  libssl-dev libcli11-dev nlohmann-json3-dev"
-test="git ccache doctest-dev pkg-config clang-14 libclang-rt-14-dev clang-format-14 clang-tidy-14 doxygen valgrind openssl
+  libssl-dev libcli11-dev nlohmann-json3-dev pkg-config libcpp-httplib-dev"
+test="git ccache doctest-dev clang-14 libclang-rt-14-dev clang-format-14 clang-tidy-14 doxygen valgrind openssl
   python3 python3-yaml mariadb-server-core mariadb-client-core postgresql-15 postgresql-client-15 libeatmydata1 spin
-  libpqxx-dev libsqlitecpp-dev libcpp-httplib-dev redis-server qtbase5-dev libqt5sql5-psql libqt5sql5-mysql libqt5sql5-sqlite"
+  libpqxx-dev libsqlitecpp-dev redis-server qtbase5-dev libqt5sql5-psql libqt5sql5-mysql libqt5sql5-sqlite"
 cluster="galera-4 rsync iproute2 pgbouncer etcd-server python3-pip"
 page="chromium chromium-driver python3-selenium"
 site="doxygen python3 mkdocs mkdocs-material $page"
 watching="prometheus gnuplot-nox fonts-dejavu-core"
 bench="ccache mariadb-server-core mariadb-client-core postgresql-15 postgresql-client-15 util-linux python3 libcjson-dev
-  gnuplot-nox fonts-dejavu-core valgrind libcpp-httplib-dev redis-server redis-tools"
+  gnuplot-nox fonts-dejavu-core valgrind redis-server redis-tools"
 brokers="default-jre-headless maven kcat rabbitmq-server amqp-tools openssl socat iproute2 util-linux"
 abi="abigail-tools"
 conan="python3-venv git ccache"
@@ -40,6 +41,7 @@ case ${1:-} in
   debian) wanted="$build $test $components $brokers $debian" ;;
   brokers) wanted="$build $components $brokers" ;;
   build) wanted=$build ;;
+  components) wanted="$build $components" ;;
   test) wanted="$build $test $components $brokers" ;;
   cluster) wanted="$build $test $components $brokers $cluster" ;;
   page) wanted="$build $test $components $brokers $page" ;;

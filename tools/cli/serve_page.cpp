@@ -66,7 +66,7 @@ void serve_page(Pool& pool, const ServeOptions& options, const std::stop_token& 
 #else
 
 void serve_page(Pool&, const ServeOptions&, const std::stop_token&, const std::function<void(std::uint16_t)>&) {
-  throw UsageError("this txinbox was built without the component http, so it cannot serve a page");
+  throw UsageError("this txinbox was built without the page; build it with -DTXINBOX_WITH_HTTP=ON and cpp-httplib");
 }
 
 #endif
