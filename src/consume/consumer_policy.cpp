@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "backend/failure.hpp"
 #include "base/retry_schedule.hpp"
 #include "message/key.hpp"
@@ -17,11 +19,14 @@ ConsumerPolicy::ConsumerPolicy(std::string consumer_, ConsumerOptions options_)
   check_consumer(consumer);
   check(options.retry);
   if (options.max_attempts < 0) {
-    throw Error(ErrorCode::invalid_argument, "max_attempts must be at least 0 (0 never parks a message)");
+    throw Error(ErrorCode::invalid_argument, fmt::format("max_attempts is {}; it must be at least 0 (0 never parks a "
+                                                         "message)",
+                                                         options.max_attempts));
   }
   check_max_result(options.max_result);
   if (options.claim_wait && options.claim_wait->count() < 0) {
-    throw Error(ErrorCode::invalid_argument, "claim_wait must be at least 0 (0 does not wait)");
+    throw Error(ErrorCode::invalid_argument, fmt::format("claim_wait is {} ms; it must be at least 0 (0 does not wait)",
+                                                         options.claim_wait->count()));
   }
   check(options.listeners);
 }

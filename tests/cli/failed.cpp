@@ -316,7 +316,7 @@ TEST_CASE("redrive --stored adds the payloads that were kept to the outbox") {
   CHECK(one.out == "{\"dry_run\":false,\"added\":1,\"without_payload\":1}\n");
   const Ended rest = with({"--by", "ann", "--audit-reason", "repaired"});
   CHECK(rest.out == "added 1 to the outbox; a relay publishes what is there\n");
-  CHECK(rest.err == "txinbox: left 1: their payload is not stored (keep_payload)\n");
+  CHECK(rest.err == "txinbox: left 1: their payload is not stored; txinbox consume --keep-payload stores it\n");
   CHECK(orders.db.number("select count(*) from txinbox_outbox_message where aggregatetype = 'orders'") == 2);
   CHECK(with({"--rate", "5"}).status == 2);
   CHECK(run({"redrive", "--stored"}, orders.db.url()).status == 2);

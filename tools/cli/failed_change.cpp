@@ -73,7 +73,7 @@ std::string why_not(soci::session& session, const FailedOptions& options) {
   if (count_in(session, options, FailedState::discarded) > 0) {
     return "the message was discarded; txinbox forget lets its next delivery run";
   }
-  return "no failed message of this consumer and business key is chosen";
+  return "no failed message of this consumer and business key can be changed; txinbox failed list shows all of them";
 }
 
 struct Changed {

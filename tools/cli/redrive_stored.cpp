@@ -54,7 +54,8 @@ int run_redrive_stored(const DatabaseOption& database, const RedriveOptions& opt
                             options.dry_run ? "" : "; a relay publishes what is there"));
   }
   if (without_payload > 0) {
-    message(fmt::format("txinbox: left {}: their payload is not stored (keep_payload)", grouped(without_payload)));
+    message(fmt::format("txinbox: left {}: their payload is not stored; txinbox consume --keep-payload stores it",
+                        grouped(without_payload)));
   }
   if (added == 0 && without_payload == 0) say_if_unknown(session, options.consumer);
   if (signals.stopped() || output.failed()) return exit_stopped;

@@ -29,7 +29,8 @@ std::vector<FileKey> RowOptions::keys(const std::string& command) const {
 void RowOptions::say_no_row(const FileKey& each) const {
   message(has_file() ? fmt::format("txinbox: line {}: there is no row of the business key '{}'", each.line,
                                    printable(each.key))
-                     : "txinbox: there is no row of this consumer and business key");
+                     : fmt::format("txinbox: there is no row of the consumer '{}' and the business key '{}'",
+                                   printable(consumer), printable(each.key)));
 }
 
 }  // namespace txinbox::cli
