@@ -43,6 +43,7 @@ void Consuming::end_of(const BrokerMessage& message, const DeadLetter* letter) {
   if (letter != nullptr) {
     story.tell(key, "the broker has the dead letter of {}: {} ({})", message.id, letter->reason, letter->error_class);
     sent.is_dead_letter = true;
+    if (publishing_ != nullptr) publishing_->add_dead_letter(key);
     if (is_held(sent)) story.wrong(key, "is a dead letter, although it must wait for the operator");
     if (!may_be_dead_letter(key, sent)) story.wrong(key, "is a dead letter although its handler succeeds");
     if (effects > sent.most_torn_effects()) story.wrong(key, "is a dead letter with {} effects", effects);

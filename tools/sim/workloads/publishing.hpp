@@ -26,6 +26,9 @@ class Publishing final : public Workload {
   /// of a sequence must be published in the order of their positions. `sequence` is empty if they have no order.
   void add(::sqlite3*, const std::string& cause, const std::string& sequence, std::size_t position);
 
+  /// The message `cause` has become a dead letter. Later messages of its sequence do not wait for it.
+  void add_dead_letter(const std::string& cause) { dead_letters_.insert(cause); }
+
   std::vector<std::string> services() const override;
   void serve(std::size_t service, const std::stop_token&) override;
   std::optional<Waiting> waiting(bool stuck) override;
@@ -69,7 +72,8 @@ class Publishing final : public Workload {
   std::map<std::string, std::string> payloads_;        ///< Of each id that was published.
   std::map<std::string, std::size_t> last_positions_;  ///< The greatest published position of each sequence.
   std::set<std::string> stuck_sequences_;
-  std::vector<std::size_t> made_;  ///< How many transactions each producer has committed.
+  std::set<std::string> dead_letters_;  ///< The causes that were dead letters.
+  std::vector<std::size_t> made_;       ///< How many transactions each producer has committed.
   std::uint64_t deliveries_ = 0;
 };
 
