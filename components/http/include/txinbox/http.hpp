@@ -108,8 +108,7 @@ struct RequestKey {
 
 /// Takes the idempotency key from a request. It holds a function (const Request&) that returns a `RequestKey` or a
 /// text. The function may also return an optional one, which is none if the request has no key. It throws `Error`
-/// invalid_key if the key is not valid, and unreadable if it cannot read the body: the client gets 400 with the error's
-/// text.
+/// invalid_key or unreadable if it finds no valid key: the client gets 400 with the error's text.
 ///
 /// @limits a `Guard` takes keys of at least 1 byte, in UTF-8 without NUL. The scope, a slash and the key have at most
 ///         255 bytes, so a key of 134 bytes always fits. Another key gets 400.
