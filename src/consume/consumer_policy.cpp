@@ -19,9 +19,8 @@ ConsumerPolicy::ConsumerPolicy(std::string consumer_, ConsumerOptions options_)
   check_consumer(consumer);
   check(options.retry);
   if (options.max_attempts < 0) {
-    throw Error(ErrorCode::invalid_argument, fmt::format("max_attempts is {}; it must be at least 0 (0 never parks a "
-                                                         "message)",
-                                                         options.max_attempts));
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("max_attempts is {}; it must be at least 0 (0 parks no message)", options.max_attempts));
   }
   check_max_result(options.max_result);
   if (options.claim_wait && options.claim_wait->count() < 0) {
