@@ -146,9 +146,9 @@ using ParameterType =
 ///
 /// @limits  it keeps 100 different texts for each connection, and then begins again. So pass values as parameters, and
 ///          not in the text.
-/// @errors  those of SOCI: `soci::soci_error`; also for a second statement in the text, and for another number of
-///          parameters than of placeholders. On SQLite, this function finds both: SQLite itself would ignore the second
-///          statement, and write NULL for a missing parameter.
+/// @errors  those of SOCI: `soci::soci_error`, also for a second statement in the text, and for a missing parameter. On
+///          SQLite, this function finds both: SQLite itself would ignore the second statement, and write NULL for the
+///          parameter. For a parameter too many, `soci::soci_error` on SQLite, `std::out_of_range` on the others.
 /// @threads only the thread of the handler.
 /// @return the number of rows that it has changed; -1 if the database does not say so.
 template <class... Parameters>
