@@ -28,7 +28,7 @@ std::shared_ptr<const detail::JsonFields> fields_at(std::span<const std::string_
     throw Error(ErrorCode::invalid_argument, "a JsonContent without JSON Pointers would compare nothing");
   }
   auto fields = std::make_shared<detail::JsonFields>();
-  for (const std::string_view pointer : pointers) fields->add(pointer);
+  for (const std::string_view pointer : pointers) fields->add(detail::JsonPointer(pointer));
   return fields;
 }
 

@@ -119,8 +119,9 @@ int run_change(const OutboxOptions& options, std::string_view command, std::stri
   Output output;
   output.line(options.json ? Json{{done, changed}}.text() : fmt::format("{} {} messages", done, changed));
   if (output.failed()) return exit_stopped;
-  if (changed == 0)
+  if (changed == 0) {
     message("txinbox: no message of this id, or of these filters, can be changed; see txinbox outbox list");
+  }
   return changed > 0 ? exit_ok : exit_found;
 }
 

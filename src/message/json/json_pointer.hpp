@@ -2,6 +2,7 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/private_api.hpp"
@@ -36,8 +37,7 @@ class JsonFields {
  public:
   JsonFields() = default;
 
-  /// Errors: as `JsonPointer`.
-  void add(std::string_view pointer) { pointers_.emplace_back(pointer); }
+  void add(JsonPointer pointer) { pointers_.push_back(std::move(pointer)); }
 
   bool empty() const { return pointers_.empty(); }
 

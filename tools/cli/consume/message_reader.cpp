@@ -34,14 +34,8 @@ MessageReader::MessageReader(const ConsumeOptions& options, const Script& script
   if (key_.has_value_of_delivery() && options.from.empty()) {
     throw UsageError("--key " + options.key + " is for the messages of a broker: it needs --from");
   }
-  if (!options.message_id.empty()) message_id_.emplace(options.message_id);
-  for (const auto& pointer : options.content) {
-    try {
-      content_.add(pointer);
-    } catch (const Error& error) {
-      throw UsageError(std::string("--content: ") + error.what());
-    }
-  }
+  if (!options.message_id.empty()) message_id_ = pointer_of_option("--message-id", options.message_id);
+  for (const auto& pointer : options.content) content_.add(pointer_of_option("--content", pointer));
 }
 
 void MessageReader::read(std::string_view line, Message& message, Values& values) const {

@@ -3,10 +3,19 @@
 #include <algorithm>
 
 #include <fmt/format.h>
+#include <txinbox/error.hpp>
 
 #include "console/usage_error.hpp"
 
 namespace txinbox::cli {
+
+JsonPointer pointer_of_option(std::string_view option, std::string_view text) {
+  try {
+    return JsonPointer(text);
+  } catch (const Error& error) {
+    throw UsageError(fmt::format("{}: {}", option, error.what()));
+  }
+}
 
 SqlValue to_sql(const JsonValue& value, const SqlLimits& limits) {
   switch (value.kind) {
@@ -43,7 +52,7 @@ Binder::Binder(const Script& script, const std::vector<std::string>& options) {
       throw UsageError(fmt::format("--bind {}=…: the SQL has no placeholder :{}", name, name));
     }
     if (source->pointer) throw UsageError(fmt::format("--bind {}=… is given twice", name));
-    source->pointer.emplace(std::string_view(option).substr(equals + 1));
+    source->pointer = pointer_of_option("--bind", std::string_view(option).substr(equals + 1));
   }
 }
 

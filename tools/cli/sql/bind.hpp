@@ -18,6 +18,11 @@ using detail::JsonValue;
 /// An error in one line of the input. Its text contains no values of the line.
 using LineError = detail::JsonError;
 
+/// The JSON Pointer in the value of an option.
+///
+/// Errors: `UsageError` that names the option.
+JsonPointer pointer_of_option(std::string_view option, std::string_view text);
+
 /// Parses a line as a JSON object.
 ///
 /// Errors: `LineError` if it is not an object; as `parse_json`.
@@ -37,7 +42,7 @@ class Binder {
   /// `options`: the values of `--bind`, each NAME=POINTER.
   ///
   /// Errors: `UsageError` for an option that is not NAME=POINTER, that names an unknown placeholder, or that names a
-  ///          placeholder a second time; as `JsonPointer`.
+  ///          placeholder a second time; as `pointer_of_option`.
   Binder(const Script& script, const std::vector<std::string>& options);
 
   /// Errors: `LineError` if the line does not have a value; as `to_sql`.
