@@ -3,6 +3,7 @@
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <type_traits>
 
 #include <doctest/doctest.h>
 #include <soci/soci.h>
@@ -91,21 +92,26 @@ TEST_CASE("a statement that the database would run only in part is refused, and 
   const NoteDatabase db;
   Pool pool = db.pool(1);
   TxConsumer consumer(pool, "svc");
-  const auto refuses = [&](const std::string& text, auto... parameters) {
+  const auto refuses = [&]<class Refusal>(std::type_identity<Refusal>, const std::string& text, auto... parameters) {
     CAPTURE(text);
     const auto run = [&](soci::session& sql, Delivery& d) {
       sql << "insert into note values ('before', 0, 0, null)";
       execute(sql, d, text, parameters...);
     };
-    // SOCI itself finds a parameter too many for the servers, and throws std::out_of_range.
-    CHECK_THROWS_AS((void)consumer.consume({.business_key = "k"}, run), std::exception);
+    CHECK_THROWS_AS((void)consumer.consume({.business_key = "k"}, run), Refusal);
     CHECK(db.number("select count(*) from note") == 0);
   };
-  refuses("insert into note values (:no, 0, 0, null)");
-  refuses("insert into note values (:no, :amount, 0, null)", "a");
-  refuses("insert into note values (:no, 0, 0, null)", "a", 1);
-  refuses("insert into note values ('a', 0, 0, null); insert into note values ('b', 0, 0, null)");
-  refuses("insert into note values ('a', 0, 0, null); no statement");
+  constexpr std::type_identity<soci::soci_error> of_database;
+  refuses(of_database, "insert into note values (:no, 0, 0, null)");
+  refuses(of_database, "insert into note values (:no, :amount, 0, null)", "a");
+  refuses(of_database, "insert into note values ('a', 0, 0, null); insert into note values ('b', 0, 0, null)");
+  refuses(of_database, "insert into note values ('a', 0, 0, null); no statement");
+  const std::string one_placeholder = "insert into note values (:no, 0, 0, null)";
+  if (on_sqlite3()) {
+    refuses(of_database, one_placeholder, "a", 1);
+  } else {
+    refuses(std::type_identity<std::out_of_range>(), one_placeholder, "a", 1);  // SOCI itself finds it
+  }
   const auto one = [](soci::session& sql, Delivery& d) {
     CHECK(execute(sql, d, "insert into note values ('c', 0, 0, null);  \n") == 1);
   };
