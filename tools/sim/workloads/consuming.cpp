@@ -21,6 +21,9 @@ Consuming::Consuming(World& world, Publishing* publishing)
       operator_(world, "svc", [this](const std::string& key) { return is_held(sent_.at(key)); }),
       eraser_(world, "svc") {
   feed_.broker().on_end = [this](const BrokerMessage& message, const DeadLetter* letter) { end_of(message, letter); };
+  if (publishing_ != nullptr) {
+    publishing_->may_be_late = [this](const std::string& cause) { return sent_.contains(cause) && may_be_late(cause); };
+  }
 }
 
 std::vector<std::string> Consuming::services() const {

@@ -93,6 +93,7 @@ class Consuming final : public Workload {
   void check_begin(const std::string& key, const Sent&);
   bool has_right_effects(const std::string& key, const Sent&, std::size_t effects) const;
   bool may_be_left(const Sent&, std::size_t effects) const;
+  bool may_be_late(const std::string& key) const;
   void check_order();
 
   Publishing* const publishing_;

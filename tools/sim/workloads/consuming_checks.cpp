@@ -43,7 +43,6 @@ void Consuming::end_of(const BrokerMessage& message, const DeadLetter* letter) {
   if (letter != nullptr) {
     story.tell(key, "the broker has the dead letter of {}: {} ({})", message.id, letter->reason, letter->error_class);
     sent.is_dead_letter = true;
-    if (publishing_ != nullptr) publishing_->add_dead_letter(key);
     if (is_held(sent)) story.wrong(key, "is a dead letter, although it must wait for the operator");
     if (!may_be_dead_letter(key, sent)) story.wrong(key, "is a dead letter although its handler succeeds");
     if (effects > sent.most_torn_effects()) story.wrong(key, "is a dead letter with {} effects", effects);
@@ -104,6 +103,14 @@ void Consuming::check_end() {
   check_order();
 }
 
+/// Whether later messages of its sequence may have their effects before this one. They go on if it is a dead letter, or
+/// if the operator discards it. A failover can undo that, and the broker can deliver the message again.
+bool Consuming::may_be_late(const std::string& key) const {
+  const Sent& sent = sent_.at(key);
+  const bool was_left = sent.is_dead_letter || operator_.decision(key).is_discarded;
+  return was_left && world_.had_failover_since(sent.sent_at);
+}
+
 /// The numbers of the effects have the order in which the handlers wrote them.
 void Consuming::check_order() {
   std::map<std::string, std::pair<std::size_t, std::string>> last;  // of each sequence
@@ -112,8 +119,7 @@ void Consuming::check_order() {
     const auto found = sent_.find(key);
     if (found == sent_.end() || found->second.sequence.empty() || world_.lost.contains(key)) continue;
     const Sent& sent = found->second;
-    // A failover can undo that a message was parked. If the broker delivers it again, later ones have their effects.
-    if (sent.is_dead_letter && world_.had_failover_since(sent.sent_at)) continue;
+    if (may_be_late(key)) continue;
     auto& [position, before] = last[sent.sequence];
     if (!before.empty() && sent.position < position) {
       world_.story.wrong(key, "has its effect after {}, which comes after it in its lane", before);

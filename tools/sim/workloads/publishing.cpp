@@ -178,11 +178,11 @@ void Publishing::take(const OutgoingMessage& message) {
   if (message.key != expected.sequence) story.wrong(cause, "has another key than {}", message.payload);
   if (expected.published++ > 0 || expected.sequence.empty() || world_.lost.contains(cause)) return;
   const auto [last, is_first] = last_positions_.emplace(expected.sequence, expected.position);
-  // While a message was parked, later ones overtook it. A backup can undo that it was parked. The same holds for the
-  // message whose handler adds it.
-  const bool was_parked = world_.had_failover() && (may_be_parked(expected) || dead_letters_.contains(cause));
+  // While a message was parked, later ones overtook it. A backup can undo that it was parked.
+  const bool was_parked = world_.had_failover() && may_be_parked(expected);
   // After a stale sequence, later messages get lower numbers than those that are in the outbox.
-  if (!is_first && expected.position < last->second && !was_parked && !world_.server.had_stale_sequence()) {
+  if (!is_first && expected.position < last->second && !was_parked && !may_be_late(cause) &&
+      !world_.server.had_stale_sequence()) {
     story.wrong(cause, "is published after a later message of its key");
   }
   last->second = std::max(last->second, expected.position);

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <set>
 #include <span>
@@ -26,8 +27,8 @@ class Publishing final : public Workload {
   /// of a sequence must be published in the order of their positions. `sequence` is empty if they have no order.
   void add(::sqlite3*, const std::string& cause, const std::string& sequence, std::size_t position);
 
-  /// The message `cause` has become a dead letter. Later messages of its sequence do not wait for it.
-  void add_dead_letter(const std::string& cause) { dead_letters_.insert(cause); }
+  /// Whether the message `cause` may have its effect behind those of later messages of its sequence.
+  std::function<bool(const std::string& cause)> may_be_late = [](const std::string&) { return false; };
 
   std::vector<std::string> services() const override;
   void serve(std::size_t service, const std::stop_token&) override;
@@ -72,8 +73,7 @@ class Publishing final : public Workload {
   std::map<std::string, std::string> payloads_;        ///< Of each id that was published.
   std::map<std::string, std::size_t> last_positions_;  ///< The greatest published position of each sequence.
   std::set<std::string> stuck_sequences_;
-  std::set<std::string> dead_letters_;  ///< The causes that were dead letters.
-  std::vector<std::size_t> made_;       ///< How many transactions each producer has committed.
+  std::vector<std::size_t> made_;  ///< How many transactions each producer has committed.
   std::uint64_t deliveries_ = 0;
 };
 
