@@ -97,7 +97,7 @@ struct RunOptions {
   /// `max_backoff`, and a random part of up to one half is taken off. A postponed message waits as long as it asked.
   /// While the database cannot be used, everything waits in this way, but at most 5 s at a time.
   std::chrono::milliseconds backoff{200};
-  std::chrono::milliseconds max_backoff{30'000};  ///< The longest wait.
+  std::chrono::milliseconds max_backoff{30'000};  ///< The longest wait, at most 100,000 days.
 
   /// Protects the messages from a handler that fails for all of them, for example after a bad deployment. It has an
   /// effect only if the consumer has `max_attempts`: otherwise no failure makes a dead letter.
@@ -116,7 +116,7 @@ struct RunOptions {
   /// `RunSummary::end` says which of these it was.
   std::optional<std::chrono::milliseconds> idle_exit = {};
 
-  /// How often the listeners of the consumer get a `status` event (`RunEvent`).
+  /// How often the listeners of the consumer get a `status` event (`RunEvent`). At most 100,000 days.
   std::chrono::milliseconds status_interval{10'000};
 
   /// Takes a dead letter instead of the source's dead-letter queue, for example into a table or a file. When it

@@ -25,7 +25,7 @@ std::string condition_of(const AuditFilter& filter, const backend::Dialect& sql)
   require("business_key", filter.business_key);
   require("actor", filter.actor);
   require("action", filter.action);
-  if (filter.newer_than.count() > 0) condition += " AND at > " + sql.before(filter.newer_than);
+  if (filter.newer_than.count() > 0) condition += " AND at > " + sql.before_any(filter.newer_than);
   if (!filter.after.empty()) {
     condition += fmt::format(" AND id < {}", detail::read_number_cursor(detail::PagedList::audit, filter.after));
   }

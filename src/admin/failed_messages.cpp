@@ -69,7 +69,7 @@ std::string condition_of(const FailedFilter& filter, const backend::Dialect& sql
   if (!filter.business_key.empty()) condition += " AND f.business_key = " + sql.text(filter.business_key);
   if (!filter.error_class.empty()) condition += " AND f.last_error = " + sql.text(filter.error_class);
   if (filter.failed_until) condition += " AND f.last_failed_at <= " + sql.time(detail::utc_text(*filter.failed_until));
-  if (filter.older_than.count() > 0) condition += " AND f.last_failed_at < " + sql.before(filter.older_than);
+  if (filter.older_than.count() > 0) condition += " AND f.last_failed_at < " + sql.before_any(filter.older_than);
   return condition;
 }
 
@@ -144,7 +144,7 @@ std::vector<FailedMessage> read_counted(backend::Session& session, const FailedF
 std::vector<FailedMessage> read_uncounted(backend::Session& session, const FailedFilter& filter) {
   const backend::Dialect& sql = session.dialect();
   std::string condition = state_condition(filter.state, sql);
-  if (filter.older_than.count() > 0) condition += " AND c.consumed_at < " + sql.before(filter.older_than);
+  if (filter.older_than.count() > 0) condition += " AND c.consumed_at < " + sql.before_any(filter.older_than);
   std::vector<FailedMessage> found;
   for (backend::Row& row : session.read(
            fmt::format(

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <memory>
 #include <span>
@@ -86,6 +87,12 @@ class Dialect {
 
   /// The time at which the statement began, minus `age`. The database can search an index with it, but not with `now`.
   virtual std::string before(std::chrono::milliseconds age) const = 0;
+
+  /// The same for an age that a caller has chosen. 100 years count instead of a longer one: no row is older, and it may
+  /// not fit into milliseconds.
+  std::string before_any(std::chrono::seconds age) const {
+    return before(std::min<std::chrono::seconds>(age, std::chrono::days(36'500)));
+  }
 
   /// The whole milliseconds since the time in `column`, rounded down. Negative if that time is in the future, also if
   /// it is less than a millisecond away.

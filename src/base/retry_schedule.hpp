@@ -40,7 +40,8 @@ class RetrySchedule {
 
   /// Whether the policy's `max_elapsed` leaves time for a wait of `backoff`.
   bool has_time(std::chrono::milliseconds backoff = {}) const noexcept {
-    return elapsed() < policy_.max_elapsed - backoff;
+    // In milliseconds, because a long `max_elapsed` does not fit into nanoseconds.
+    return std::chrono::floor<std::chrono::milliseconds>(elapsed()) < policy_.max_elapsed - backoff;
   }
 
   /// Returns the next wait: random between zero and the bound. The bound then doubles, up to `max_backoff`.

@@ -53,7 +53,8 @@ Result SingleDelivery::consume_within_claim_wait() {
   if (!wait) return consume_with_retries();
   constexpr std::chrono::milliseconds first_pause{5};
   constexpr std::chrono::milliseconds longest_pause{100};
-  const auto give_up = KeysInFlight::Clock::now() + *wait;
+  constexpr std::chrono::days longest_wait(36'500);  // a longer one does not fit into the clock
+  const auto give_up = KeysInFlight::Clock::now() + std::min<std::chrono::milliseconds>(*wait, longest_wait);
   for (auto pause = first_pause;; pause = std::min(pause * 2, longest_pause)) {
     {
       const auto turn = context_.in_flight.enter(message_.business_key, give_up, context_.options.stop);

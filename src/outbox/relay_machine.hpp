@@ -96,6 +96,7 @@ class RelayMachine {
 
   /// From now on, it only settles what was published, and ends.
   void stop() noexcept { stopping_ = true; }
+  bool is_stopping() const noexcept { return stopping_; }
 
   /// The lease ends at `expires`. `took`: parts were taken that the relay did not have.
   void refreshed(std::set<int> parts, bool took, Time expires, Time now);

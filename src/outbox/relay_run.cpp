@@ -7,6 +7,7 @@
 #include <utility>
 #include <variant>
 
+#include "backend/failure.hpp"
 #include "pool/with_session.hpp"
 #include "telemetry/listeners.hpp"
 
@@ -36,8 +37,11 @@ void RelayRun::run(const std::stop_token& stop, const WaitUntil& wait) noexcept 
         std::visit([&](const auto& each) { perform(each, stop); }, job);
       }
     } catch (...) {
+      const Failure failure = Failure::current();
+      // Such a job was not done because of the stop. The database can still remove what was published.
+      const bool is_interrupted = failure.is(ErrorCode::stopped) && stop.stop_requested() && !machine_.is_stopping();
       if (stop.stop_requested()) machine_.stop();
-      machine_.database_failed(std::current_exception(), Clock::now());
+      if (!is_interrupted) machine_.database_failed(failure.error(), Clock::now());
     }
   }
   leases_.leave();

@@ -139,13 +139,19 @@ bool PurgeRun::purge_batch(std::size_t target) {
 
 bool PurgeRun::is_over() const {
   return options_.stop.stop_requested() || (options_.max_rows != 0 && removed_ >= options_.max_rows) ||
-         (options_.max_time.count() != 0 && Clock::now() - start_ >= options_.max_time);
+         (options_.max_time.count() != 0 && elapsed() >= options_.max_time);
+}
+
+/// In milliseconds, because a long `max_time` does not fit into nanoseconds.
+std::chrono::milliseconds PurgeRun::elapsed() const {
+  return std::chrono::floor<std::chrono::milliseconds>(Clock::now() - start_);
 }
 
 void PurgeRun::rest(std::chrono::nanoseconds time) const {
   if (is_over()) return;
-  if (options_.max_time.count() != 0) time = std::min(time, options_.max_time - (Clock::now() - start_));
-  sleep_for(time, options_.stop);
+  const auto left = options_.max_time - elapsed();
+  const bool is_limited = options_.max_time.count() != 0 && left < std::chrono::ceil<std::chrono::milliseconds>(time);
+  sleep_for(is_limited ? left : time, options_.stop);
 }
 
 /// Whether the batch may run again after this error. If so, waits first.

@@ -40,6 +40,7 @@ class PurgeRun {
   void purge_all();
   bool purge_batch(std::size_t target);
   bool is_over() const;
+  std::chrono::milliseconds elapsed() const;
   void rest(std::chrono::nanoseconds) const;
   bool may_run_again(const Failure&);
   void record();

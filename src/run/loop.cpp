@@ -24,6 +24,9 @@ using std::chrono::milliseconds;
 /// `Source::poll` is called at least this often.
 constexpr milliseconds longest_poll = 1s;
 
+/// The longest time of an option. A time point of the clock, in nanoseconds, ends after 292 years.
+constexpr std::chrono::days longest_time(100'000);
+
 void check(const RunOptions& options) {
   const auto require = [](bool holds, const char* text) {
     if (!holds) throw Error(ErrorCode::invalid_argument, text);
@@ -31,14 +34,14 @@ void check(const RunOptions& options) {
   require(options.batch > 0, "RunOptions::batch must be at least 1");
   require(options.workers > 0, "RunOptions::workers must be at least 1");
   require(options.max_in_flight_bytes > 0, "RunOptions::max_in_flight_bytes must be at least 1");
-  require(options.backoff >= 0ms && options.max_backoff >= options.backoff,
-          "RunOptions::backoff must be at least zero and at most max_backoff");
+  require(options.backoff >= 0ms && options.max_backoff >= options.backoff && options.max_backoff <= longest_time,
+          "RunOptions::backoff must be at least zero and at most max_backoff, which is at most 100,000 days");
   require(options.breaker.pause > 0ms && options.breaker.max_pause >= options.breaker.pause &&
               options.breaker.max_pause <= std::chrono::days(1),
           "BreakerOptions::pause must be positive and at most max_pause, which is at most a day");
-  require(options.status_interval > 0ms, "RunOptions::status_interval must be positive");
-  // A time point of the clock, in nanoseconds, ends after 292 years.
-  require(!options.idle_exit || (*options.idle_exit >= 0ms && *options.idle_exit <= std::chrono::days(100'000)),
+  require(options.status_interval > 0ms && options.status_interval <= longest_time,
+          "RunOptions::status_interval must be positive and at most 100,000 days");
+  require(!options.idle_exit || (*options.idle_exit >= 0ms && *options.idle_exit <= longest_time),
           "RunOptions::idle_exit must be from zero to 100,000 days");
 }
 
@@ -269,7 +272,7 @@ void Loop::notify_occurrences() {
     if (occurrence.entry) {
       event.business_key = occurrence.business_key;
       event.message_id = occurrence.entry->incoming.id;
-      event.reason = occurrence.entry->reason;
+      event.reason = occurrence.reason;
     }
     const std::string class_of_error = error_class(event.error);
     event.error_class = class_of_error;

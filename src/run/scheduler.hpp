@@ -35,6 +35,7 @@ struct Occurrence {
   RunEventType type;
   EntryPtr entry = {};
   std::string business_key = {};  ///< A copy of the entry's key: a worker may have its message now.
+  std::string_view reason = {};   ///< Why it is a dead letter. Not the entry's: a worker may set it now.
   std::exception_ptr error = {};
   std::chrono::milliseconds backoff{0};
 };

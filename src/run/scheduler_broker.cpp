@@ -86,6 +86,7 @@ void Scheduler::dead_letter_confirmed(const EntryPtr& entry) {
   occurrences_.push_back({.type = RunEventType::dead_letter,
                           .entry = entry,
                           .business_key = entry->message.business_key,
+                          .reason = entry->reason,
                           .error = entry->error});
   if (!entry->is_lost) done(entry);
 }
@@ -98,6 +99,7 @@ void Scheduler::dead_letter_failed(const EntryPtr& entry, std::exception_ptr err
   occurrences_.push_back({.type = RunEventType::dead_letter_failed,
                           .entry = entry,
                           .business_key = entry->message.business_key,
+                          .reason = entry->reason,
                           .error = std::move(error),
                           .backoff = wait});
   lanes_.touch(*entry);

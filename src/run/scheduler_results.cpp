@@ -208,6 +208,8 @@ void Scheduler::waits_after_failure(const EntryPtr& entry, const Result& result,
 }
 
 void Scheduler::waits(const EntryPtr& entry, const Result& result, std::chrono::milliseconds wait, Time now) {
+  constexpr std::chrono::days longest_wait(100'000);  // a handler can ask for more, and the clock ends after 292 years
+  wait = std::min<std::chrono::milliseconds>(wait, longest_wait);
   entry->sequence->not_before = now + wait;
   occurrences_.push_back({.type = RunEventType::retry,
                           .entry = entry,

@@ -50,6 +50,10 @@ TEST_CASE("no run begins when the time is over") {
   CHECK(!schedule.may_retry());
 }
 
+TEST_CASE("the longest time does not end") {
+  CHECK(RetrySchedule({.max_elapsed = milliseconds::max()}).may_retry(milliseconds(1)));
+}
+
 TEST_CASE("a stop ends the wait, and the run is not counted") {
   std::stop_source stop;
   stop.request_stop();

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <random>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -207,6 +208,19 @@ TEST_CASE("after the end, a dead letter is published once, and not again if the 
   CHECK(publish() == 0);
   CHECK_FALSE(scheduler.is_empty());
   CHECK(scheduler.summary().dead_letters == 0);
+}
+
+TEST_CASE("a message whose handler asks for the longest wait does not run again") {
+  using detail::Scheduler;
+  const RunOptions options = SchedulerWorld::options_of_test();
+  Scheduler scheduler(options, 1, 0, false, 1);
+  const Scheduler::Time now = Scheduler::Time::clock::now();
+  scheduler.add({.lane = 0}, {.business_key = "a"}, now);
+  const detail::Job job = std::get<detail::Job>(scheduler.next(now));
+  detail::JobResult result;
+  result.results.push_back({.outcome = Outcome::postponed, .retry_after = std::chrono::milliseconds::max()});
+  scheduler.finished(job, std::move(result), now);
+  CHECK(std::holds_alternative<Scheduler::Wait>(scheduler.next(now + 1h)));
 }
 
 TEST_CASE("while the consumer is paused, nothing begins, and no message is polled") {

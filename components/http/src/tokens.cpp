@@ -94,8 +94,8 @@ Tokens::Tokens(std::vector<std::string> secrets, std::chrono::seconds valid)
         ErrorCode::invalid_argument,
         "Tokens needs a secret, and each secret must have at least 32 bytes; make one with `openssl rand -hex 32`");
   }
-  if (valid_ < std::chrono::seconds(1)) {
-    throw Error(ErrorCode::invalid_argument, "Tokens must be valid for at least a second");
+  if (valid_ < std::chrono::seconds(1) || valid_ > std::chrono::days(36'500)) {
+    throw Error(ErrorCode::invalid_argument, "Tokens must be valid for a second to 100 years");
   }
 }
 

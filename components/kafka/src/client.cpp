@@ -91,7 +91,9 @@ void check(const KafkaOptions& options) {
     refuse("KafkaOptions::dead_letters: the source would consume its own dead letters, because the topic " +
            options.dead_letters + " is one of its topics (" + *own + "); name another topic");
   }
-  if (options.dead_letter_timeout < 1ms) refuse("KafkaOptions::dead_letter_timeout must be positive");
+  if (options.dead_letter_timeout < 1ms || options.dead_letter_timeout > std::chrono::days(1)) {
+    refuse("KafkaOptions::dead_letter_timeout, or KafkaPublisherOptions::timeout, must be positive and at most a day");
+  }
   for (const auto& [property, value] : options.properties) {
     const auto* found = std::ranges::find(reserved, property, &Reserved::property);
     if (found == reserved.end()) continue;

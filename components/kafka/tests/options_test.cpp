@@ -76,6 +76,8 @@ TEST_CASE("invalid options and properties are refused, and the error text does n
   CHECK(refused([](auto& o) { o.topics = {}; }).find("topics") != std::string::npos);
   CHECK(refused([](auto& o) { o.topics = {""}; }).find("topics") != std::string::npos);
   CHECK(refused([](auto& o) { o.dead_letters = "orders"; }).find("own dead letters") != std::string::npos);
+  CHECK(refused([](auto& o) { o.dead_letter_timeout = std::chrono::milliseconds::max(); }).find("timeout") !=
+        std::string::npos);
   CHECK(refused([](auto& o) {
           o.topics = {"payments", "^orders.*"};
           o.dead_letters = "orders.dead";

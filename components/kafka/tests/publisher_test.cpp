@@ -171,6 +171,8 @@ TEST_CASE("the URL of a Kafka publisher has brokers and properties, and no topic
     CHECK(thrown_by([&] { (void)kafka_publisher_options_from_url(url); }) == "invalid_argument");
   }
   CHECK(thrown_by([] { (void)kafka_publisher({.brokers = ""}); }) == "invalid_argument");
+  CHECK(thrown_by([] { (void)kafka_publisher({.brokers = "a", .timeout = std::chrono::milliseconds::max()}); }) ==
+        "invalid_argument");
   CHECK(thrown_by([] {
           (void)kafka_publisher({.brokers = "a", .properties = {{"acks", "0"}}});
         }) == "invalid_argument");

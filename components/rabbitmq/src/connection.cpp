@@ -142,13 +142,15 @@ void check(const RabbitMqOptions& options) {
   require_valid(options.heartbeat >= 4s && options.heartbeat <= 3600s,
                 "RabbitMqOptions::heartbeat must be 4 s to an hour");
   require_valid(options.delivery_limit >= 0, "RabbitMqOptions::delivery_limit is negative");
-  require_valid(options.dead_letter_timeout > 0ms, "RabbitMqOptions::dead_letter_timeout must be positive");
+  require_valid(options.dead_letter_timeout > 0ms && options.dead_letter_timeout <= std::chrono::days(1),
+                "RabbitMqOptions::dead_letter_timeout must be positive and at most a day");
 }
 
 void check(const RabbitMqPublisherOptions& options) {
   check(options.server);
   require_valid(options.exchange.size() <= 255, "RabbitMqPublisherOptions::exchange has more than 255 bytes");
-  require_valid(options.timeout > 0ms, "RabbitMqPublisherOptions::timeout must be positive");
+  require_valid(options.timeout > 0ms && options.timeout <= std::chrono::days(1),
+                "RabbitMqPublisherOptions::timeout must be positive and at most a day");
 }
 
 Lost closed_by_broker(const amqp_method_t& method) {

@@ -89,6 +89,7 @@ TEST_CASE("invalid options of RabbitMQ are refused") {
   CHECK(refused([](auto& o) { o.prefetch = 0; }));
   CHECK(refused([](auto& o) { o.delivery_limit = -1; }));
   CHECK(refused([](auto& o) { o.heartbeat = std::chrono::seconds(0); }));
+  CHECK(refused([](auto& o) { o.dead_letter_timeout = std::chrono::milliseconds::max(); }));
   CHECK(refused([](auto& o) { o.server.ca_file = "ca.pem"; }));
   CHECK(refused([](auto& o) {
     o.server.tls = true;
@@ -126,6 +127,7 @@ TEST_CASE("the URL of a RabbitMQ publisher has host, virtual host and optionally
   CHECK(refused([](auto& o) { o.server.host = ""; }));
   CHECK(refused([](auto& o) { o.exchange = std::string(256, 'e'); }));
   CHECK(refused([](auto& o) { o.timeout = std::chrono::milliseconds(0); }));
+  CHECK(refused([](auto& o) { o.timeout = std::chrono::milliseconds::max(); }));
   CHECK(refused([](auto& o) { o.server.ca_file = "ca.pem"; }));
 }
 

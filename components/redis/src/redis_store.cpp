@@ -35,9 +35,14 @@ RedisOptions checked(RedisOptions options) {
   if (has_number_after_colon(options.prefix)) {
     refuse("a part of RedisOptions::prefix after a colon must not be a number; write shop:no7 instead of shop:7");
   }
-  if (options.keep < std::chrono::seconds(1)) refuse("RedisOptions::keep must be at least 1 s");
-  if (options.timeout < milliseconds(1) || options.replica_timeout < milliseconds(1)) {
-    refuse("RedisOptions::timeout and replica_timeout must be at least 1 ms");
+  if (options.keep < std::chrono::seconds(1) || options.keep > std::chrono::days(36'500)) {
+    refuse("RedisOptions::keep must be from 1 s to 100 years");
+  }
+  const auto is_valid = [](milliseconds timeout) {
+    return timeout >= milliseconds(1) && timeout <= std::chrono::days(1);
+  };
+  if (!is_valid(options.timeout) || !is_valid(options.replica_timeout)) {
+    refuse("RedisOptions::timeout and replica_timeout must be from 1 ms to a day");
   }
   if (options.wait_replicas < 0) refuse("RedisOptions::wait_replicas must be at least 0");
   return options;

@@ -46,6 +46,12 @@ TEST_CASE("a URL contains the options, and an invalid part is refused") {
     CAPTURE(wrong);
     CHECK(thrown_by([&] { (void)open_redis(wrong); }) == "invalid_argument");
   }
+  const auto refused = [](const RedisOptions& options) {
+    return thrown_by([&] { (void)open_redis(options); }) == "invalid_argument";
+  };
+  CHECK(refused({.host = "host", .keep = std::chrono::milliseconds::max()}));
+  CHECK(refused({.host = "host", .timeout = std::chrono::milliseconds::max()}));
+  CHECK(refused({.host = "host", .replica_timeout = std::chrono::milliseconds::max()}));
 }
 
 TEST_CASE("options that need the tables of the database are refused with a store") {

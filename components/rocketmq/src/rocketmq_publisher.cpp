@@ -188,8 +188,8 @@ class RocketMqPublisher {
 namespace {
 
 std::shared_ptr<rocketmq::RocketMqPublisher> make_publisher(const RocketMqPublisherOptions& options) {
-  if (options.timeout.count() <= 0) {
-    throw Error(ErrorCode::invalid_argument, "RocketMQ: timeout must be greater than 0");
+  if (options.timeout.count() <= 0 || options.timeout > std::chrono::days(1)) {
+    throw Error(ErrorCode::invalid_argument, "RocketMQ: timeout must be positive and at most a day");
   }
   return std::make_shared<rocketmq::RocketMqPublisher>(options);
 }

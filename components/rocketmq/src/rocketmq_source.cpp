@@ -29,7 +29,9 @@ void check(const RocketMqOptions& options) {
     refuse("invisible is not from 10 s to 12 h");
   }
   if (options.receives < 1 || options.receives > 16) refuse("receives is not from 1 to 16");
-  if (options.dead_letter_timeout <= 0ms) refuse("dead_letter_timeout must be greater than 0");
+  if (options.dead_letter_timeout <= 0ms || options.dead_letter_timeout > std::chrono::days(1)) {
+    refuse("dead_letter_timeout must be positive and at most a day");
+  }
 }
 
 }  // namespace

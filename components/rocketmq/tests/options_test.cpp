@@ -96,7 +96,9 @@ TEST_CASE("invalid options of RocketMQ are refused") {
     o.server.ca_file = "missing.pem";
   });
   CHECK(missing.find("missing.pem") != std::string::npos);
+  CHECK_FALSE(refusal([](auto& o) { o.dead_letter_timeout = std::chrono::milliseconds::max(); }).empty());
   CHECK_FALSE(refusal_of([] { (void)rocketmq_publisher({.timeout = 0ms}); }).empty());
+  CHECK_FALSE(refusal_of([] { (void)rocketmq_publisher({.timeout = std::chrono::milliseconds::max()}); }).empty());
 }
 
 }  // namespace

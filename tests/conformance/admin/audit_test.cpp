@@ -99,6 +99,7 @@ TEST_CASE("each changed message has a record of its own, the latest first") {
   CHECK(audit(db, {.action = "discard"}).size() == 2);
   CHECK(audit(db, {.consumer = "another"}).empty());
   CHECK(audit(db, {.newer_than = 1h}).size() == 4);
+  CHECK(audit(db, {.newer_than = std::chrono::seconds::max()}).size() == 4);
   CHECK(audit(db, {.limit = 1}).size() == 1);
   CHECK(audit(db, {.limit = 0}).empty());
   CHECK(deliver(db, "a") == Outcome::consumed);

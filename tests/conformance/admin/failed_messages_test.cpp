@@ -145,6 +145,7 @@ TEST_CASE("filters select by consumer, key, state and age, and the list begins w
   CHECK(list_failed(*sql, {.state = FailedState::parked}).size() == 1);
   CHECK(list_failed(*sql, {.state = FailedState::failing}).size() == 2);
   CHECK(list_failed(*sql, {.older_than = std::chrono::hours(1)}).empty());
+  CHECK(list_failed(*sql, {.older_than = std::chrono::seconds::max()}).empty());
   CHECK(list_failed(*sql, {.limit = 2}).size() == 2);
   db.run("update txinbox_failed_message set last_failed_at = " +
          here<std::string>("'2020-01-01 00:00:00.000'", "'2020-01-01'", "'2020-01-01'") + " where business_key = '2'");

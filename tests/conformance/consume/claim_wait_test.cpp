@@ -72,6 +72,17 @@ TEST_CASE("claim_wait of zero: a copy in the same process is in_progress, and ho
   CHECK(db.effects() == 1);
 }
 
+TEST_CASE("the longest claim_wait does not end before the other delivery") {
+  const EffectDatabase db;
+  Pool pool = db.pool(2);
+  TxConsumer consumer(pool, "svc", {.claim_wait = std::chrono::milliseconds::max()});
+  RunningDelivery first(consumer);
+  auto copy = std::async(std::launch::async, [&] { return consumer.consume(order, add_effect); });
+  CHECK(copy.wait_for(20ms) == std::future_status::timeout);
+  CHECK(first.end().outcome == Outcome::consumed);
+  CHECK(copy.get().outcome == Outcome::already_consumed);
+}
+
 TEST_CASE("claim_wait of zero: a copy of another consumer object is in_progress, and other keys are not" *
           doctest::skip(one_writer())) {
   const EffectDatabase db;

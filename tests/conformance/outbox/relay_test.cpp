@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 #include <thread>
@@ -92,6 +94,30 @@ TEST_CASE(
   }
   CHECK(db.number("select count(*) from txinbox_outbox_message") == 0);
   CHECK(db.number("select count(*) from txinbox_outbox_relay") == 0);
+}
+
+TEST_CASE("a stop while the renewal of the lease waits for a connection loses no result") {
+  const TestDatabase db;
+  add(db, "k", {"1", "2"});  // two calls
+  Pool pool = db.pool(1);
+  std::optional<Connection> held;
+  std::atomic<bool> published = false;
+  RelayOptions options = quick();
+  options.lease = 200ms;
+  const Publisher publisher = [&](std::span<const OutgoingMessage> messages) {
+    held = pool.acquire();
+    std::this_thread::sleep_for(options.lease * 3 / 4);  // the next call needs a renewal first
+    published = true;
+    return std::vector<PublishResult>(messages.size());
+  };
+  auto relay = std::make_unique<OutboxRelay>(pool, publisher, options);
+  REQUIRE(eventually([&] { return published.load(); }));
+  std::this_thread::sleep_for(100ms);  // the renewal waits for the only connection
+  std::jthread stop([&] { relay.reset(); });
+  std::this_thread::sleep_for(100ms);
+  held.reset();
+  stop.join();
+  CHECK(db.number("select count(*) from txinbox_outbox_message") == 1);
 }
 
 TEST_CASE("wake makes an idle relay read immediately") {

@@ -108,6 +108,12 @@ TEST_CASE("a purge removes at most max_rows rows, the oldest first") {
   CHECK(db.claims_older_than(20h + 30min) == 0);
 }
 
+TEST_CASE("the longest max_time does not end") {
+  const OldRows db;
+  db.add("svc", 50, 25h);
+  CHECK(purge_of(db, 1h, {.batch_size = 10, .max_time = std::chrono::milliseconds::max()}) == 50);
+}
+
 TEST_CASE("no batch begins after max_time" * doctest::test_suite("timed")) {
   const OldRows db;
   db.add("svc", 500, 25h);

@@ -1,8 +1,11 @@
 // The loop between a broker and a consumer: messages that cannot be consumed.
 
+#include <atomic>
 #include <map>
 #include <stdexcept>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include <doctest/doctest.h>
 #include <soci/soci.h>
@@ -10,6 +13,7 @@
 #include <txinbox/txinbox.hpp>
 
 #include "support/effects.hpp"
+#include "support/eventually.hpp"
 #include "support/memory_broker.hpp"
 #include "support/run_kit.hpp"
 #include "support/thrown.hpp"
@@ -77,6 +81,32 @@ TEST_CASE("a message that cannot be consumed is a dead letter with a reason, and
   CHECK(reasons == std::map<std::string, int>{
                        {"conflict", 1}, {"invalid_key", 3}, {"parked", 1}, {"rejected", 2}, {"unreadable", 3}});
   CHECK(db.effects() == 1);
+}
+
+TEST_CASE("an event of a retry has no reason, also if the message has become a dead letter meanwhile") {
+  EffectDatabase db;
+  Pool pool = db.pool();
+  std::atomic<int> runs = 0;
+  std::vector<std::pair<RunEventType, std::string>> events;
+  const auto listener = on_event([&](const RunEvent& event) {
+    if (event.business_key.empty()) return;
+    if (event.type == RunEventType::retry) eventually([&] { return runs == 2; });
+    events.emplace_back(event.type, event.reason);
+  });
+  TxConsumer consumer(pool, "order-service", {.listeners = {listener, listener}});
+  MemoryBroker broker(1);
+  broker.publish(0, {.body = "order"});
+  MemorySource source(broker);
+  (void)run(
+      source, consumer, body_is_key,
+      [&](soci::session&, Delivery&) {
+        if (++runs == 1) throw std::runtime_error("not yet");
+        throw Error(ErrorCode::rejected, "never");
+      },
+      until_idle());
+  const std::pair<RunEventType, std::string> retry{RunEventType::retry, ""};
+  const std::pair<RunEventType, std::string> dead_letter{RunEventType::dead_letter, "rejected"};
+  CHECK(events == std::vector{retry, retry, dead_letter, dead_letter});
 }
 
 TEST_CASE("a message without the header of its key is a dead letter, and the next message is consumed") {

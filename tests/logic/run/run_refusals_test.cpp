@@ -65,6 +65,9 @@ TEST_CASE("run refuses invalid options") {
   CHECK(refused({.idle_exit = -1ms}));
   CHECK(refused({.idle_exit = 100'001 * 24h}));
   CHECK(refused({.status_interval = 0ms}));
+  // Times that do not fit into the clock.
+  CHECK(refused({.status_interval = std::chrono::milliseconds::max()}));
+  CHECK(refused({.max_backoff = std::chrono::milliseconds::max()}));
   CHECK(thrown_by([&] { (void)run(source, consumer, MessageOf(), add_effect); }) == "invalid_argument");
   CHECK(thrown_by([&] { (void)run(source, consumer, body_is_key, Handler()); }) == "invalid_argument");
   CHECK(thrown_by([&] { (void)key_from("@header:"); }) == "invalid_argument");

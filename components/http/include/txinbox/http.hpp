@@ -323,8 +323,8 @@ class Guard {
 class Tokens {
  public:
   /// @param secrets the first one signs; all of them verify, so that a secret can be replaced.
-  /// @param valid   how long a token can be used, from one second.
-  /// @errors `Error` invalid_argument if there is no secret, one has less than 32 bytes, or `valid` is too short.
+  /// @param valid   how long a token can be used, from one second to 100 years.
+  /// @errors `Error` invalid_argument if there is no secret, one has less than 32 bytes, or `valid` is out of range.
   Tokens(std::vector<std::string> secrets, std::chrono::seconds valid);
 
   /// A new token: 75 characters of Base64url.

@@ -38,8 +38,8 @@ struct KafkaOptions {
   /// message with these names.
   std::string dead_letters = {};
 
-  /// How long the source waits for the broker's confirmation of a dead letter. `run` polls no messages and sees no stop
-  /// meanwhile. After it, `run` tries again later.
+  /// How long the source waits for the broker's confirmation of a dead letter, at most a day. `run` polls no messages
+  /// and sees no stop meanwhile. After it, `run` tries again later.
   std::chrono::milliseconds dead_letter_timeout{3'000};
 
   /// Properties of librdkafka, for example for TLS and SASL: `security.protocol`, `ssl.ca.location`, `sasl.mechanism`,
@@ -96,7 +96,8 @@ struct KafkaPublisherOptions {
   /// The brokers to connect to first: "host:9092,other:9092".
   std::string brokers;
 
-  /// How long it waits for the broker's confirmation. It should be less than half of `RelayOptions::lease`.
+  /// How long it waits for the broker's confirmation, at most a day. It should be less than half of
+  /// `RelayOptions::lease`.
   std::chrono::milliseconds timeout{10'000};
 
   /// Other properties of librdkafka, as `KafkaOptions::properties`.

@@ -57,7 +57,8 @@ struct RabbitMqOptions {
   bool exclusive = false;  ///< Whether no other consumer may consume the queue.
 
   /// If the broker has not confirmed a dead letter after this time, the source publishes it again, on a new connection.
-  /// No call waits for it for longer than 2 s: the next attempt of `run` takes an answer that came later.
+  /// No call waits for it for longer than 2 s: the next attempt of `run` takes an answer that came later. At most a
+  /// day.
   std::chrono::milliseconds dead_letter_timeout{10'000};
 
   /// The delivery limit of a quorum queue: set it to the value of `x-delivery-limit`, or of the policy, if the queue
@@ -115,8 +116,8 @@ struct RabbitMqPublisherOptions {
   /// of its topic.
   std::string exchange = {};
 
-  /// How long a call waits for the broker: to connect, to send and to be confirmed. It should be less than half of
-  /// `RelayOptions::lease`.
+  /// How long a call waits for the broker: to connect, to send and to be confirmed. At most a day. It should be less
+  /// than half of `RelayOptions::lease`.
   std::chrono::milliseconds timeout{10'000};
 };
 

@@ -31,11 +31,11 @@ struct RedisOptions {
   /// this length: `shop:no7` is valid, `shop:7` is not.
   std::string prefix = "txinbox";
 
-  /// How long Redis keeps a key after its last change, at least 1 s. Keep it longer than a message can be delivered
-  /// again: a message that comes later runs again. A key lives at least as long as two leases.
+  /// How long Redis keeps a key after its last change, from 1 s to 100 years. Keep it longer than a message can be
+  /// delivered again: a message that comes later runs again. A key lives at least as long as two leases.
   std::chrono::milliseconds keep = std::chrono::hours(24);
 
-  /// How long to wait for the connection and for each reply, at least 1 ms.
+  /// How long to wait for the connection and for each reply, from 1 ms to a day.
   std::chrono::milliseconds timeout{500};
 
   /// How many replicas must have each step before it counts. 0: none. If fewer confirm it, the step throws a transient
@@ -43,7 +43,7 @@ struct RedisOptions {
   /// but does not close it: the replica that is promoted can be another one.
   int wait_replicas = 0;
 
-  /// How long to wait for these replicas, at least 1 ms.
+  /// How long to wait for these replicas, from 1 ms to a day.
   std::chrono::milliseconds replica_timeout{200};
 
   /// The most connections that are kept while they are not in use. More are opened if more threads need one at once.

@@ -51,8 +51,8 @@ struct RocketMqOptions {
   /// How many requests for messages wait at the broker while there are messages, 1 to 16. Each brings up to 32.
   std::uint16_t receives = 4;
 
-  /// How long the source waits for the broker's answer to a dead letter. `run` polls no messages and sees no stop
-  /// meanwhile. After it, `run` tries again later.
+  /// How long the source waits for the broker's answer to a dead letter, at most a day. `run` polls no messages and
+  /// sees no stop meanwhile. After it, `run` tries again later.
   std::chrono::milliseconds dead_letter_timeout{3'000};
 };
 
@@ -96,7 +96,8 @@ struct RocketMqPublisherOptions {
   /// messages of a key in their order. A FIFO topic refuses messages without a key.
   bool fifo = false;
 
-  /// How long a call waits for the broker's confirmations. It should be less than half of `RelayOptions::lease`.
+  /// How long a call waits for the broker's confirmations, at most a day. It should be less than half of
+  /// `RelayOptions::lease`.
   std::chrono::milliseconds timeout{10'000};
 };
 
