@@ -65,7 +65,8 @@ TEST_CASE("the code decides what is an error of the environment: it is delivered
   const auto is_environment = [](const std::exception_ptr& error) {
     return detail::Failure(error).is_of_environment() && !is_transient(error) && action_for(error) == Action::redeliver;
   };
-  for (const int number : {1021, 1028, 1030, 1037, 1038, 1041, 1046, 1049, 1114, 1146, 1206, 1226, 1932, 2008}) {
+  for (const int number :
+       {1021, 1028, 1030, 1037, 1038, 1041, 1046, 1049, 1114, 1146, 1206, 1226, 1461, 1637, 1932, 2008, 3100}) {
     CAPTURE(number);
     CHECK(is_environment(mysql(number)));
   }
@@ -87,8 +88,9 @@ TEST_CASE("the code decides what is an error of the environment: it is delivered
 }
 
 TEST_CASE("the code decides what is a transient error, and not the text") {
-  for (const int number : {1213, 1205, 1020, 2006, 2013, 4031, 1053, 1927, 1317, 1969, 3024, 2002, 2005, 3101, 2003,
-                           1129, 1290, 1836, 1792, 1047, 1040, 1135, 1158, 1159, 1160, 1161, 1615, 1689, 3572}) {
+  for (const int number :
+       {1213, 1205, 1020, 2006, 2013, 4031, 1053, 1927, 1317, 1969, 3024, 2002, 2005, 3101, 2003, 1129,
+        1290, 1836, 1792, 1047, 1040, 1135, 1158, 1159, 1160, 1161, 1412, 1615, 1689, 3058, 3572}) {
     CAPTURE(number);
     CHECK(is_transient(mysql(number)));
   }

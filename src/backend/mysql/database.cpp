@@ -57,10 +57,13 @@ constexpr auto meanings = std::to_array<ErrorCodeMeaning<unsigned>>({
     {1364U, {other, "a column without a value"}},
     {1366U, {other, "a value of the wrong form"}},
     {1406U, {other, "a value too long for its column"}},
+    {1412U, {serialization_failure}},  // ER_TABLE_DEF_CHANGED: a table is newer than the transaction's snapshot
     {1451U, {other, "a foreign key"}},
     {1452U, {other, "a foreign key"}},
+    {1461U, {environment, "too many prepared statements on the server"}},
     {1615U, {serialization_failure, "a prepared statement is out of date"}},  // a new run prepares it again
-    {1689U, {lock_timeout, "the wait for a lock was ended"}},                 // another session wants to lock the table
+    {1637U, {environment, "too many transactions on the server"}},
+    {1689U, {lock_timeout, "the wait for a lock was ended"}},  // another session wants to lock the table
     {1690U, {other, "a number out of range"}},
     {1792U, {read_only, "a read-only transaction, as on a replica"}},
     {1836U, {read_only, "the server is read-only"}},
@@ -74,7 +77,9 @@ constexpr auto meanings = std::to_array<ErrorCodeMeaning<unsigned>>({
     {2006U, {connection_lost, "the connection is lost"}},
     {2008U, {environment, "no memory"}},
     {2013U, {connection_lost, "the connection is lost"}},
-    {3024U, {statement_timeout}},                          // ER_QUERY_TIMEOUT of MySQL
+    {3024U, {statement_timeout}},  // ER_QUERY_TIMEOUT of MySQL
+    {3058U, {deadlock, "a deadlock of GET_LOCK"}},
+    {3100U, {environment, "a replication plugin refused the commit"}},
     {3101U, {serialization_failure}},                      // MySQL: certification failed at COMMIT
     {3572U, {lock_timeout, "a lock is held by another"}},  // MySQL; MariaDB says 1205
     {3819U, {other, "a CHECK constraint"}},
