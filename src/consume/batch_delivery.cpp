@@ -44,13 +44,13 @@ BatchDelivery::BatchDelivery(ConsumerContext& context, std::span<const Message> 
       part_size_(messages.size()),
       end_(messages.size()) {}
 
-std::vector<Result> BatchDelivery::consume() {
+BatchResults BatchDelivery::consume() {
   if (messages_.empty()) return {};
   return run_in_scope(context_.options.listeners, context_.scope(ScopeKind::consume, messages_),
                       [&] { return consume_in_scope(); });
 }
 
-std::vector<Result> BatchDelivery::consume_in_scope() {
+BatchResults BatchDelivery::consume_in_scope() {
   try {
     ReentrancyCheck::refuse_nested(context_.source.identity());
     context_.refuse_when_stopped();
@@ -298,11 +298,12 @@ void BatchDelivery::record_failures() {
   }
 }
 
-std::vector<Result> BatchDelivery::finish() {
+BatchResults BatchDelivery::finish() {
   for (const std::string& key : taken_over_) {
     context_.notify({.type = EventType::lease_taken_over, .business_key = key, .duration = schedule_.elapsed()});
   }
-  std::vector<Result> results;
+  BatchResults all;
+  std::vector<Result>& results = all.results;
   results.reserve(items_.size());
   bool stopped = false;
   for (BatchItem& item : items_) {
@@ -313,6 +314,7 @@ std::vector<Result> BatchDelivery::finish() {
     results.push_back(std::move(*item.result));
     const Result& result = results.back();
     stopped = ends_batch(result, on_failure_);
+    if (result.outcome == Outcome::failed && item.runs == 0) all.failed_before_handler.push_back(results.size() - 1);
     if (item.parked) results.back().outcome = Outcome::parked;
     context_.notify({.type = event_for(result.outcome),
                      .business_key = item.message->business_key,
@@ -323,7 +325,7 @@ std::vector<Result> BatchDelivery::finish() {
                      .age = result.age});
   }
   context_.duplicates.count(results);
-  return results;
+  return all;
 }
 
 }  // namespace detail

@@ -19,7 +19,7 @@ class BatchDelivery {
  public:
   BatchDelivery(ConsumerContext&, std::span<const Message>, const HandlersOfBatch&, OnFailure, Counting);
 
-  std::vector<Result> consume();
+  BatchResults consume();
 
  private:
   using Part = std::vector<BatchItem*>;
@@ -31,7 +31,7 @@ class BatchDelivery {
     std::optional<FailedItem> failed_item = {};
   };
 
-  std::vector<Result> consume_in_scope();
+  BatchResults consume_in_scope();
   void prepare_items();
   bool is_finished() const noexcept {
     return finished_ || (session_borrowed_ && context_.options.stop.stop_requested());
@@ -49,7 +49,7 @@ class BatchDelivery {
   void fail(BatchItem&, const Failure&);
   void resolve_claims();
   void record_failures();
-  std::vector<Result> finish();
+  BatchResults finish();
 
   ConsumerContext& context_;
   std::span<const Message> messages_;

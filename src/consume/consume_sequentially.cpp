@@ -17,9 +17,10 @@ bool ends_batch(const Result& result, OnFailure on_failure) noexcept {
   return (on_failure != OnFailure::skip && blocks) || Failure(result.error).is_of_environment();
 }
 
-std::vector<Result> consume_sequentially(ConsumerContext& context, std::span<const Message> messages,
-                                         const Handler& handler, OnFailure on_failure, Counting counting) {
-  std::vector<Result> results;
+BatchResults consume_sequentially(ConsumerContext& context, std::span<const Message> messages, const Handler& handler,
+                                  OnFailure on_failure, Counting counting) {
+  BatchResults all;
+  std::vector<Result>& results = all.results;
   results.reserve(messages.size());
   bool over = false;
   for (const Message& message : messages) {
@@ -34,13 +35,14 @@ std::vector<Result> consume_sequentially(ConsumerContext& context, std::span<con
       const std::exception_ptr error = std::current_exception();
       // As in a batch, an error that concerns every message is thrown if no message has a result yet.
       if (results.empty() && !delivery.handler_ran() && action_for(error) == Action::stop) throw;
+      if (!delivery.handler_ran()) all.failed_before_handler.push_back(results.size());
       results.push_back({.outcome = Outcome::failed, .error = error});
     }
     Result& last = results.back();
     over = context.options.stop.stop_requested() || ends_batch(last, on_failure) ||
            (last.outcome == Outcome::failed && is_transient(last.error));
   }
-  return results;
+  return all;
 }
 
 }  // namespace detail

@@ -18,8 +18,7 @@ namespace detail {
 bool ends_batch(const Result&, OnFailure) noexcept;
 
 /// Consumes a batch with one transaction for each message. `count_starts` needs this.
-std::vector<Result> consume_sequentially(ConsumerContext&, std::span<const Message>, const Handler&, OnFailure,
-                                         Counting);
+BatchResults consume_sequentially(ConsumerContext&, std::span<const Message>, const Handler&, OnFailure, Counting);
 
 }  // namespace detail
 TXINBOX_NAMESPACE_END

@@ -44,6 +44,7 @@ bool ConsumerPolicy::is_declared_transient(const std::exception_ptr& error) cons
 }
 
 bool ConsumerPolicy::counts(const Failure& failure, Counting counting) const noexcept {
+  if (counting == Counting::never) return false;
   if (counting == Counting::later && failure.action() == Action::redeliver) return false;
   return is_caused_by_message(failure) && !failure.is(ErrorCode::lease_lost) && !options.stop.stop_requested() &&
          !is_declared_transient(failure.error());

@@ -1,9 +1,11 @@
 #pragma once
 
+#include <cstddef>
 #include <exception>
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include <txinbox/error.hpp>
 #include <txinbox/listener.hpp>
@@ -22,6 +24,13 @@ enum class Counting {
   at_once,  ///< The delivery counts it, and parks the message if it has failed too often.
   later,  ///< The caller decides later whether it counts. But the failure of a dead letter, such as a message that the
           ///< handler has rejected, is counted at once.
+  never,  ///< The handler did not run, so the message is not the cause.
+};
+
+/// The results of a batch, with what a caller must know that counts failures later.
+struct BatchResults {
+  std::vector<Result> results = {};
+  std::vector<std::size_t> failed_before_handler = {};  ///< Which messages failed although their handler did not run.
 };
 
 /// The options of a consumer, and what they say about its deliveries. It needs no database.

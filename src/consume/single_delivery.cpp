@@ -187,6 +187,14 @@ ErasedKeys::Reading SingleDelivery::read_erased() {
   return context_.read_erased();
 }
 
+/// Whether the claim may take the row over, perhaps after a wait: it is a lease, or it is older than `valid_for` soon.
+bool SingleDelivery::may_be_taken_over(const backend::ClaimedRow& row) const {
+  constexpr std::chrono::minutes longest_wait(1);
+  if (row.state == RowState::consuming) return true;
+  return row.state == RowState::consumed && message_.valid_for.count() > 0 &&
+         row.age + longest_wait >= message_.valid_for;
+}
+
 /// Writes the marker before the handler runs. A suspect runs exclusively. If the message has crashed its process too
 /// often, it is parked, and the function returns that result.
 std::optional<Result> SingleDelivery::start_attempt() {
@@ -195,7 +203,7 @@ std::optional<Result> SingleDelivery::start_attempt() {
     SessionHandle session = context_.source.borrow(context_.options.stop);
     const auto row = LeaseTable(session.backend(), context_.consumer, message_).find();
     session.mark_clean();
-    if (row && row->state != RowState::consuming) return std::nullopt;  // the claim reports what the row means
+    if (row && !may_be_taken_over(*row)) return std::nullopt;  // the claim reports what the row means
     if (attempt_.has_foreign_marker(session.backend())) {
       if (is_held(session)) return std::nullopt;
       if (attempt_.counts_crash(session.backend(), AttemptMarker::CleanupOrder::key_first) &&

@@ -44,6 +44,7 @@ class SingleDelivery {
   bool is_held(SessionHandle&);
   std::optional<Result> run();
   ErasedKeys::Reading read_erased();
+  bool may_be_taken_over(const backend::ClaimedRow&) const;
   Result answer(backend::ClaimedRow&, SessionHandle&);
   bool may_be_left_by_another(const Failure&) noexcept;
   void record_torn();

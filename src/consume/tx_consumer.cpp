@@ -72,7 +72,8 @@ Result TxConsumer::consume(const Message& message, const Handler& handler) {
 std::vector<Result> TxConsumer::consume_batch(std::span<const Message> messages, const BatchHandlers& handlers,
                                               OnFailure on_failure) {
   return with_original_errors(
-      detail::TxConsumerAccess::consume_batch(*this, messages, handlers, on_failure, detail::Counting::at_once));
+      detail::TxConsumerAccess::consume_batch(*this, messages, handlers, on_failure, detail::Counting::at_once)
+          .results);
 }
 
 namespace detail {
@@ -93,9 +94,8 @@ bool TxConsumerAccess::has_undecided_claims(const TxConsumer& consumer) noexcept
 
 void TxConsumerAccess::resolve_undecided_claims(TxConsumer& consumer) noexcept { consumer.impl_->resolve_backlog(); }
 
-std::vector<Result> TxConsumerAccess::consume_batch(TxConsumer& consumer, std::span<const Message> messages,
-                                                    const BatchHandlers& handlers, OnFailure on_failure,
-                                                    Counting counting) {
+BatchResults TxConsumerAccess::consume_batch(TxConsumer& consumer, std::span<const Message> messages,
+                                             const BatchHandlers& handlers, OnFailure on_failure, Counting counting) {
   refuse_empty(handlers);
   const bool has_each = handlers.each() != nullptr;
   const Handler at_once_for_one = has_each ? Handler() : Handler(HandlerOfOne{*handlers.at_once()});

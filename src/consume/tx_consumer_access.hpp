@@ -18,8 +18,7 @@ namespace detail {
 /// Lets `run` consume without losing what is known about the errors of handlers.
 struct TxConsumerAccess {
   /// As `TxConsumer::consume_batch`, but an error in a result can be a `HandlerError`.
-  static std::vector<Result> consume_batch(TxConsumer&, std::span<const Message>, const BatchHandlers&, OnFailure,
-                                           Counting);
+  static BatchResults consume_batch(TxConsumer&, std::span<const Message>, const BatchHandlers&, OnFailure, Counting);
 
   /// Whether the consumer counts this error of a handler as a failure of its message.
   static bool counts(const TxConsumer&, const std::exception_ptr& error);

@@ -52,7 +52,6 @@ class DatabaseLeaseCall final : public LeaseCall {
   std::optional<Answer> try_claim(backend::Session&);
   std::optional<Result> find_erased_after(backend::Session&, std::int64_t fence);
   Result result_of(backend::Session&, backend::ClaimedRow&);
-  void enter(ActiveLease&);
 
   /// Runs a step on a borrowed session, again after transient errors. `stop` ends the wait for a connection.
   template <class Step>
@@ -181,23 +180,12 @@ bool DatabaseLeaseCall::start_attempt(ActiveLease& lease) {
     return !with_retries(context_.options.stop,
                          [&](backend::Session& session) { return table(session).park(owner_, lease.fence()); });
   }
-  enter(lease);
+  if (attempt_.enter()) lease.renew();
   with_retries(context_.options.stop, [&](backend::Session& session) {
     attempt_.begin(session);
     return true;
   });
   return true;
-}
-
-void DatabaseLeaseCall::enter(ActiveLease& lease) {
-  bool waited = false;
-  try {
-    waited = attempt_.enter();
-  } catch (...) {  // a stop or a time-out: it counts no failure, and so it parks nothing
-    give_back(lease.fence(), Failure::current(), Counting::at_once);
-    throw;
-  }
-  if (waited) lease.renew();
 }
 
 /// The reply to an earlier try may have been lost: if the row is consumed and has our token, this call has completed

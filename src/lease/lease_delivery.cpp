@@ -75,8 +75,8 @@ Result LeaseDelivery::run(const Grant& grant) {
   ActiveLease lease(*call_, grant, message_, timer_.clock(), policy_.options.stop);
   DeliveryAccess::set_max_result(lease.lease().delivery(), policy_.options.max_result);
   DeliveryAccess::forbid_refusal(lease.lease().delivery());
-  if (policy_.options.count_starts && !call_->start_attempt(lease)) return {.outcome = Outcome::parked};
   try {
+    if (policy_.options.count_starts && !call_->start_attempt(lease)) return {.outcome = Outcome::parked};
     begin_handler(lease);
     handler_ran_ = true;
     const RunningHandler running(policy_.options, &message_);
@@ -85,7 +85,7 @@ Result LeaseDelivery::run(const Grant& grant) {
     lease.stop_heartbeat();
   } catch (...) {
     lease.stop_heartbeat();
-    parked_ = call_->give_back(lease.fence(), Failure::current(), counting_);
+    parked_ = call_->give_back(lease.fence(), Failure::current(), handler_ran_ ? counting_ : Counting::never);
     throw;
   }
   const auto& stored = lease.lease().delivery().stored();

@@ -96,6 +96,7 @@ struct Entry {
   bool counts_later = false;           ///< A failure of its present job is undecided. See `Breaker`.
   bool has_failed = false;             ///< It had failures that were undecided or not counted when its job began.
   bool handler_failed = false;         ///< Its latest job has failed in a way that the consumer counts.
+  bool failed_before_handler = false;  ///< Its latest job has failed, and its handler did not run.
   bool is_held = false;                ///< It is parked, and waits for the decision of an operator.
   int asks = 0;                        ///< How often the database was asked for this decision.
   std::vector<std::exception_ptr> undecided = {};  ///< Failures that count only if the handler works for others.

@@ -80,6 +80,11 @@ JobResult JobRunner::run(const Job& job) const {
     if (each.outcome == Outcome::not_run) --job[i]->incoming.runs;
     const bool failed = each.outcome == Outcome::failed || each.outcome == Outcome::parked;
     job[i]->handler_failed = failed && each.error && counts(each.error);
+    job[i]->failed_before_handler = false;
+  }
+  for (const std::size_t i : result.failed_before_handler) {
+    job[i]->handler_failed = false;
+    job[i]->failed_before_handler = true;
   }
   return result;
 }
@@ -116,7 +121,10 @@ JobResult TxJobRunner::run_handler(const Job& job) const {
   for (const EntryPtr& entry : job) messages.push_back(std::move(entry->message));
   JobResult result;
   try {
-    result.results = TxConsumerAccess::consume_batch(consumer_, messages, handlers_, on_failure, counting_of(job));
+    auto [results, failed_before_handler] =
+        TxConsumerAccess::consume_batch(consumer_, messages, handlers_, on_failure, counting_of(job));
+    result.results = std::move(results);
+    result.failed_before_handler = std::move(failed_before_handler);
   } catch (...) {
     result.error = std::current_exception();
   }
@@ -131,10 +139,16 @@ std::optional<Result> LeaseJobRunner::count_failure(const Message& message, cons
 JobResult LeaseJobRunner::run_handler(const Job& job) const {
   const Entry& entry = *job.front();
   JobResult result;
+  bool handler_ran = false;
+  const LeaseHandler handler = [&](Lease& lease) {
+    handler_ran = true;
+    handler_(lease);
+  };
   try {
-    result.results.push_back(LeaseConsumerAccess::consume(consumer_, entry.message, handler_, counting_of(job)));
+    result.results.push_back(LeaseConsumerAccess::consume(consumer_, entry.message, handler, counting_of(job)));
   } catch (...) {
     result.results.push_back({.outcome = Outcome::failed, .error = std::current_exception()});
+    if (!handler_ran) result.failed_before_handler.push_back(0);
   }
   return result;
 }

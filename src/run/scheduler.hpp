@@ -44,6 +44,7 @@ struct Occurrence {
 /// empty.
 struct JobResult {
   std::vector<Result> results = {};
+  std::vector<std::size_t> failed_before_handler = {};  ///< As `BatchResults::failed_before_handler`.
   std::exception_ptr error = {};
   bool is_paused = false;  ///< An operator has paused the consumer.
 };

@@ -83,7 +83,7 @@ void Scheduler::give_back(const Job& job, Time now) {
 }
 
 void Scheduler::decide(const EntryPtr& entry, Result& result, Time now) {
-  if (is_failure_of(result) && entry->uncounted.empty()) ++entry->failures;
+  if (is_failure_of(result) && !entry->failed_before_handler && entry->uncounted.empty()) ++entry->failures;
   switch (result.outcome) {
     case Outcome::consumed:
       ++summary_.consumed;

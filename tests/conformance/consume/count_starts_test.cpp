@@ -6,6 +6,7 @@
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <doctest/doctest.h>
@@ -164,6 +165,37 @@ TEST_CASE("a message whose handler crashes under a lease is parked after max_att
   CHECK(retry_failed(*db.session(), {}) == 1);
   CHECK(consumer.consume(order, [](Lease&) {}).outcome == consumed);
   CHECK(markers(db) == 0);
+}
+
+TEST_CASE("an attempt leaves its marker also if it takes over a key whose valid_for is over") {
+  const EffectDatabase db;
+  Pool pool = db.pool(2);
+  TxConsumer consumer(pool, "svc", counting);
+  const Message expiring{.business_key = "order", .valid_for = 1ms};
+  for (int run = 0; run < 2; ++run) {
+    long long markers_of_run = 0;
+    CHECK(consumer.consume(expiring, [&](soci::session&, Delivery&) { markers_of_run = markers(db); }).outcome ==
+          consumed);
+    CHECK(markers_of_run == 1);
+    std::this_thread::sleep_for(2ms);
+  }
+  CHECK(markers(db) == 0);
+}
+
+TEST_CASE("a lease is given back if its marker cannot be written, and nothing is counted") {
+  const EffectDatabase db;
+  if (on_postgresql()) {
+    db.run("create function refuse() returns trigger language plpgsql as 'begin raise exception ''no''; end'");
+  }
+  db.run(here("create trigger refuse before insert on txinbox_failed_message begin select raise(abort, 'no'); end",
+              "create trigger refuse before insert on txinbox_failed_message for each row signal sqlstate '45000'",
+              "create trigger refuse before insert on txinbox_failed_message for each row execute function refuse()"));
+  Pool pool = db.pool(2);
+  LeaseConsumer consumer(pool, "svc", {}, {.retry = {.max_runs = 1}, .max_attempts = 1, .count_starts = true});
+  CHECK_THROWS((void)consumer.consume(order, [](Lease&) { FAIL("a handler ran that must not run"); }));
+  db.run(here("drop trigger refuse", "drop trigger refuse", "drop trigger refuse on txinbox_failed_message"));
+  CHECK(list_failed(*db.session()).empty());
+  CHECK(consumer.consume(order, [](Lease&) {}).outcome == consumed);
 }
 
 TEST_CASE("count_starts is refused on a caller's session") {

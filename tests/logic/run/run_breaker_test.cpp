@@ -188,5 +188,51 @@ TEST_CASE("a message whose errors do not count is not passed") {
   CHECK(log.keys().back() == "second");
 }
 
+/// Makes the claim of "first" fail until the flag is taken away.
+void refuse_claim_of_first(const TestDatabase& db) {
+  db.run("create table refusing (no int)");
+  db.run("insert into refusing values (1)");
+  db.run(
+      "create trigger refuse before insert on txinbox_consumed_message when new.business_key = 'first' and "
+      "(select count(*) from refusing) > 0 begin select raise(abort, 'no'); end");
+}
+
+TEST_CASE("an error before the handler runs is no failure of the message") {
+  for (const bool under_lease : {false, true}) {
+    CAPTURE(under_lease);
+    EffectDatabase db;
+    refuse_claim_of_first(db);
+    Pool pool = db.pool();
+    MemoryBroker broker(2);
+    broker.publish(0, {.body = "first"});
+    broker.publish(1, {.body = "second"});
+    MemorySource source(broker);
+    RunOptions options = BadDeployment::options();
+    options.workers = options.batch = 1;
+    RunLog log;
+    const auto work = [&](const std::string& key) {
+      log.add(key);
+      if (key == "second") db.run("delete from refusing");
+    };
+    RunSummary summary;
+    if (under_lease) {
+      LeaseConsumer consumer(pool, "order-service", {}, {.max_attempts = 1});
+      summary = run(
+          source, consumer, body_is_key, [&](Lease& lease) { work(lease.delivery().message().business_key); }, options);
+    } else {
+      TxConsumer consumer(pool, "order-service", {.max_attempts = 1});
+      const auto handler = [&](soci::session& sql, Delivery& delivery) {
+        log.add(delivery.message().business_key);
+        if (delivery.message().business_key == "second") sql << "delete from refusing";
+      };
+      summary = run(source, consumer, body_is_key, handler, options);
+    }
+    CHECK(summary.consumed == 2);
+    CHECK(summary.dead_letters == 0);
+    CHECK(log.count("first") == 1);
+    CHECK(list_failed(*db.session()).empty());
+  }
+}
+
 }  // namespace
 }  // namespace txinbox::test
