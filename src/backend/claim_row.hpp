@@ -85,8 +85,8 @@ struct ClaimToCommit {
   std::string_view consumer;
   std::string_view business_key;
   const Token* token;
-  bool confirmed = false;                       ///< The release of its savepoint has confirmed the claim, but has not
-                                                ///< written `result`.
+  bool confirmed = false;                       ///< The release of its savepoint has confirmed the claim, with its
+                                                ///< result.
   bool undecided = false;                       ///< The confirmation must end the claim's lease.
   std::optional<std::string_view> result = {};  ///< The result that the handler stored.
 };

@@ -114,6 +114,10 @@ class Dialect {
   /// The attempt token in `column` as hexadecimal digits.
   virtual std::string hex_token(std::string_view column) const { return hex_text(column); }
 
+  /// Returns the end of a SELECT that reads the latest commit, not the snapshot of a transaction at REPEATABLE READ.
+  /// Empty if there is no such thing; see `Session::reads_latest_commits`.
+  virtual std::string_view past_snapshot() const { return {}; }
+
   /// Returns a hint that follows a table's name and makes the server use this index of the table. Empty if the server
   /// chooses a good index itself.
   virtual std::string by_index(std::string_view) const { return {}; }

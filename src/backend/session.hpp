@@ -219,6 +219,9 @@ class Session {
   /// commit on this session has the same effect.
   virtual bool wait_until_durable(std::string_view /*consumer*/, std::string_view /*business_key*/) { return true; }
 
+  /// Whether a SELECT with `Dialect::past_snapshot` in the open transaction reads the latest commits.
+  virtual bool reads_latest_commits() { return true; }
+
   /// Waits until this node of a cluster shows what the other nodes have committed.
   virtual void catch_up() {}
 

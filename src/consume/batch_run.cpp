@@ -72,6 +72,7 @@ BatchRun::End BatchRun::run_without_savepoints(OnFailure on_failure) {
     return End::run_again;
   }
   if (!(runs_at_once() ? run_at_once() : run_each())) return End::run_again;
+  set_results();
   commit();
   return End::committed;
 }
@@ -220,16 +221,20 @@ void BatchRun::wait_until_durable() {
   }
 }
 
+/// The commit writes the results of the handlers that ran without savepoints.
+void BatchRun::set_results() {
+  for (const Key& key : keys_) {
+    if (!key.staged || key.existing) continue;
+    const std::optional<std::string>& stored = staged_[*key.staged].result.stored;
+    if (stored) transaction_.set_result(key.claim, *stored);
+  }
+}
+
 void BatchRun::commit() {
   if (transaction_.claims() == 0) {
     transaction_.roll_back();
     wait_until_durable();
   } else {
-    for (const Key& key : keys_) {
-      if (!key.staged || key.existing) continue;
-      const std::optional<std::string>& stored = staged_[*key.staged].result.stored;
-      if (stored) transaction_.set_result(key.claim, *stored);
-    }
     transaction_.commit();
   }
   if (transaction_.session_usable()) session_.mark_clean();

@@ -133,6 +133,7 @@ class BatchRun {
   bool undo_savepoint(BatchItem&, Key&, std::size_t claims_before, const Failure&);
   bool keep_refusal(BatchItem&, Key&);
   void wait_until_durable();
+  void set_results();
   void commit();
 
   const ConsumerContext& context_;

@@ -41,7 +41,7 @@ bool BatchRun::run_in_savepoint(BatchItem& item, Key& key) {
     if (const auto ended = claim_in_savepoint(item, key)) return *ended;
     Staged done = run_handler_of(item);
     confirming = true;
-    transaction_.release_savepoint(true);
+    transaction_.complete_savepoint(done.result.stored);
     key.staged = staged_.size();
     staged_.push_back(std::move(done));
   } catch (...) {
@@ -59,7 +59,7 @@ bool BatchRun::run_in_savepoint(BatchItem& item, Key& key) {
 std::optional<bool> BatchRun::claim_in_savepoint(BatchItem& item, Key& key) {
   if (auto existing = transaction_.claim(context_.consumer, *item.message, item.hash.bytes())) {
     key.existing = std::move(existing);
-    transaction_.release_savepoint(false);
+    transaction_.release_savepoint();
     return stage(item, key);
   }
   if (has_waited_too_long()) return false;
@@ -101,7 +101,7 @@ bool BatchRun::undo_savepoint(BatchItem& item, Key& key, std::size_t claims_befo
 bool BatchRun::keep_refusal(BatchItem& item, Key& key) {
   session_.backend().savepoint();
   if (const auto ended = claim_in_savepoint(item, key)) return *ended;
-  transaction_.release_savepoint(true);
+  transaction_.complete_savepoint(item.refusal);
   key.staged = staged_.size();
   staged_.push_back({&item, {.outcome = Outcome::consumed, .stored = item.refusal, .refused = true}, true});
   return true;

@@ -34,11 +34,13 @@ bool ConsumedMessageTable::delete_claim(std::string_view consumer, std::string_v
          0;
 }
 
+/// A connection of MySQL can count only the rows that an UPDATE changes. A row that is torn already is not one of them.
 bool ConsumedMessageTable::mark_torn(std::string_view consumer, std::string_view business_key,
                                      const Token& token) const {
-  return session_.run(fmt::format("UPDATE {} SET state = 'torn', lease_expires_at = NULL WHERE {}", table(),
-                                  is_claim(consumer, business_key, token)),
-                      use_) > 0;
+  const std::size_t changed = session_.run(fmt::format("UPDATE {} SET state = 'torn', lease_expires_at = NULL WHERE {}",
+                                                       table(), is_claim(consumer, business_key, token)),
+                                           use_);
+  return changed > 0 || has_claim(consumer, business_key, token);
 }
 
 bool ConsumedMessageTable::insert(std::string_view consumer, std::string_view business_key, RowState state,
@@ -62,6 +64,11 @@ std::string ConsumedMessageTable::restart_clock_sql(std::string_view consumer, s
                                                     const Token& token) const {
   return fmt::format("UPDATE {} SET consumed_at = {} WHERE {}", table(), session_.dialect().now(),
                      is_claim(consumer, business_key, token));
+}
+
+std::string ConsumedMessageTable::keep_sql(std::string_view consumer, std::string_view business_key) const {
+  return fmt::format("UPDATE {} SET attempts = 1 - COALESCE(attempts, 0) WHERE {} AND state = 'consumed'", table(),
+                     session_.dialect().is_key(consumer, business_key));
 }
 
 bool ConsumedMessageTable::park(std::string_view consumer, const Message& message) const {

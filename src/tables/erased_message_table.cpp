@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "backend/lease_end.hpp"
+#include "backend/query.hpp"
 #include "backend/table_check.hpp"
 #include "backend/upsert.hpp"
 #include "message/erased_key.hpp"
@@ -27,6 +28,20 @@ std::vector<ErasedMessage> ErasedMessageTable::read() const {
                       .age = std::chrono::milliseconds(backend::number_in(row[2].value_or("0")))});
   }
   return erased;
+}
+
+std::optional<Claim> ErasedMessageTable::find(const Message& message, bool past_snapshot) const {
+  const backend::Dialect& sql = session_.dialect();
+  std::string select = fmt::format("SELECT state FROM {} WHERE {}", sql.table(backend::consumed_message_table),
+                                   sql.is_key(consumer_, erased_key(consumer_, message.business_key)));
+  if (message.valid_for.count() > 0) {
+    select += fmt::format(" AND (state <> 'consumed' OR {} < {})", sql.milliseconds_since("consumed_at"),
+                          message.valid_for.count());
+  }
+  if (past_snapshot) select += sql.past_snapshot();
+  const std::string state = backend::query_text(*session_.connection_ptr(), select);
+  if (state.empty()) return std::nullopt;
+  return state == to_string(RowState::consumed) ? Claim::already_consumed : Claim::discarded;
 }
 
 /// Removes what the row of the key holds of the message. The token always changes, so that the statement changes the

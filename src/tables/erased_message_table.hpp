@@ -1,10 +1,13 @@
 #pragma once
 
 #include <chrono>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include <txinbox/message.hpp>
+#include <txinbox/result.hpp>
 #include <txinbox/version.hpp>
 
 #include "backend/session.hpp"
@@ -30,6 +33,11 @@ class ErasedMessageTable {
   std::vector<ErasedMessage> read() const;
 
   // --- The functions below run in the open transaction.
+
+  /// Finds the row of an erased message for a transaction that has just claimed its key. Returns none if the key was
+  /// not erased, or if `valid_for` of the message frees it. `past_snapshot`: reads the latest commit, not the
+  /// transaction's snapshot, and locks the row's place in the table on MariaDB and MySQL.
+  std::optional<Claim> find(const Message&, bool past_snapshot) const;
 
   /// Adds the row with the erased key. The row of the key itself stays, without what it holds of the message, and with
   /// the same new token. A message that is not consumed becomes discarded. Returns false, and has changed nothing, if

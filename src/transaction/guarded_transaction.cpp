@@ -162,13 +162,14 @@ std::vector<std::optional<backend::ClaimedRow>> GuardedTransaction::begin_and_cl
   return existing;
 }
 
-void GuardedTransaction::release_savepoint(bool has_claim) {
-  if (!has_claim) {
-    if (!session_.release_savepoint(nullptr)) throw transaction_lost(false);
-    return;
-  }
+void GuardedTransaction::release_savepoint() {
+  if (!session_.release_savepoint(nullptr)) throw transaction_lost(false);
+}
+
+void GuardedTransaction::complete_savepoint(std::optional<std::string_view> result) {
   InsertedClaim& claim = claims_.back();
-  const backend::ClaimToCommit closing = claim.closing();
+  backend::ClaimToCommit closing = claim.closing();
+  closing.result = result;
   if (!session_.release_savepoint(&closing)) throw transaction_lost(false);
   claim.progress = HandlerProgress::completed;
 }

@@ -95,7 +95,7 @@ class GuardedTransaction {
   /// The number of claims that are ours so far.
   std::size_t claims() const noexcept { return claims_.size(); }
 
-  /// Forgets the latest claim, after the rollback to its savepoint.
+  /// Forgets the latest claim, after the rollback to its savepoint, or after its row was deleted.
   void drop_last_claim() noexcept;
 
   /// Records that the handler of a claim starts. Claims are numbered from 0 in the order of their insertion.
@@ -108,10 +108,16 @@ class GuardedTransaction {
   /// with the claims or not at all, and where possible it costs no round trip.
   void add_write(std::string sql) { writes_.push_back(std::move(sql)); }
 
-  /// Releases the savepoint. With `has_claim`, also confirms the latest claim, which is then complete.
+  /// Releases the savepoint of a message that has no claim.
   ///
   /// Errors: `Error` transaction_lost.
-  void release_savepoint(bool has_claim);
+  void release_savepoint();
+
+  /// Releases the savepoint, and confirms the latest claim with its result. The claim is then complete: whoever commits
+  /// the transaction also commits the result.
+  ///
+  /// Errors: `Error` transaction_lost.
+  void complete_savepoint(std::optional<std::string_view> result);
 
   /// Verifies the guard, confirms the claims, runs the added writes, and commits.
   ///

@@ -63,6 +63,8 @@ class MysqlDialect : public Dialect {
     return fmt::format("UTC_TIMESTAMP(6) - INTERVAL {} * 0.001 SECOND", age.count());
   }
 
+  std::string_view past_snapshot() const override { return " LOCK IN SHARE MODE"; }
+
   std::string milliseconds_since(std::string_view column) const override {
     return fmt::format("FLOOR(TIMESTAMPDIFF(MICROSECOND, {}, {}) / 1000)", column, now_);
   }

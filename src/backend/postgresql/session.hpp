@@ -54,6 +54,7 @@ class PostgresqlSession final : public Session {
   std::optional<std::string> code_of_handler_error() noexcept override;
   RollbackStatus roll_back() noexcept override;
 
+  bool reads_latest_commits() override;
   bool verify_guard() override;
   void savepoint() override;
   bool release_savepoint(const ClaimToCommit*) override;

@@ -244,14 +244,22 @@ bool PostgresqlSession::verify_guard() {
 
 void PostgresqlSession::savepoint() { exec(connection(), "SAVEPOINT " + step_); }
 
+bool PostgresqlSession::reads_latest_commits() {
+  const auto rows = postgresql_query(connection(), "SELECT pg_catalog.current_setting('transaction_isolation')", 1);
+  return !rows.empty() && rows.front()[0] == "read committed";
+}
+
 bool PostgresqlSession::release_savepoint(const ClaimToCommit* claim) {
   const std::string release = "RELEASE SAVEPOINT " + step_;
   if (claim == nullptr) return runs_on_savepoint(release);
   // A handler that has deleted its own claim must not fail the others of its batch, nor must one that has taken a role.
   const std::string own_role = takes_role() ? "; " + own_role_.sql : std::string();
-  const auto found = run_on_savepoint(
-      fmt::format("{}{}; SELECT 1 FROM {} WHERE {} AND attempt_token = '{}'", release, own_role, table_,
-                  dialect().is_key(claim->consumer, claim->business_key), uuid_of(*claim->token)));
+  const std::string is_claim = fmt::format(
+      "{} AND attempt_token = '{}'", dialect().is_key(claim->consumer, claim->business_key), uuid_of(*claim->token));
+  const std::string find = claim->result ? fmt::format("UPDATE {} SET result = {} WHERE {} RETURNING 1", table_,
+                                                       dialect().bytes(*claim->result), is_claim)
+                                         : fmt::format("SELECT 1 FROM {} WHERE {}", table_, is_claim);
+  const auto found = run_on_savepoint(fmt::format("{}{}; {}", release, own_role, find));
   return found && PQntuples(found.get()) == 1;
 }
 

@@ -105,6 +105,21 @@ TEST_CASE("with savepoints, messages that were released before a handler committ
   CHECK(t.db.effects_of("a") == 1);
 }
 
+TEST_CASE("with savepoints, a released message keeps its result although a later handler committed" *
+          doctest::skip(refuses_foreign_commit())) {
+  Torn t;
+  const auto results = t.consumer.consume_batch(
+      messages_of({"bad", "a", "tears"}),
+      [](soci::session& sql, Delivery& d) {
+        if (d.message().business_key == "bad") throw std::runtime_error("a failure of the handler");
+        d.store("result of " + d.message().business_key);
+        tear(sql, d);
+      },
+      OnFailure::skip);
+  CHECK(outcomes(results) == Outcomes{failed, consumed, failed});
+  CHECK(t.consumer.consume({.business_key = "a"}, add_effect).stored == "result of a");
+}
+
 TEST_CASE("without the DELETE privilege, claims whose handlers had not started are parked, too" *
           doctest::skip(pool_refuses_foreign_commit() || !has_users())) {
   const EffectDatabase db;

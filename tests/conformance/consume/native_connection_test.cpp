@@ -1,5 +1,6 @@
 // Consumers, handlers and transactions on a connection of the database's own client library, without SOCI.
 
+#include <chrono>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -311,6 +312,23 @@ TEST_CASE("a consumer leaves a native connection's settings as they were") {
                                       : "insert into effect values ('set')");
   if (on_mysql()) scene.client->run("commit");
   CHECK(scene.db.effects_of("set") == 1);
+}
+
+TEST_CASE("after a handler's own COMMIT on a native connection, the listener hears of the torn message" *
+          doctest::skip(refuses_foreign_commit())) {
+  Scene scene;
+  std::vector<EventType> heard;
+  TxConsumer consumer(scene.client->handle(), "svc",
+                      {.listeners = {on_event([&](const Event& event) { heard.push_back(event.type); })}});
+  CHECK(thrown_by([&] {
+          (void)consumer.consume(order, [&](NativeHandle, Delivery& delivery) {
+            scene.add(delivery);
+            scene.client->run("commit");
+            throw RetryLater(std::chrono::seconds(1));
+          });
+        }) == "transaction_lost");
+  CHECK(heard == std::vector{EventType::torn, EventType::failed});
+  CHECK(scene.db.claim_of("order1") == "torn");
 }
 
 }  // namespace txinbox::test

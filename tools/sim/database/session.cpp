@@ -22,8 +22,8 @@ constexpr auto select_sql =
     "ELSE -sim_since(lease_expires_at) END, lease_fence, sim_since(consumed_at) "
     "FROM txinbox_consumed_message WHERE consumer = ?1 AND business_key = ?2";
 constexpr auto confirm_sql =
-    "UPDATE txinbox_consumed_message SET state = 'consumed', result = ?4, lease_expires_at = NULL "
-    "WHERE consumer = ?1 AND business_key = ?2 AND attempt_token = ?3";
+    "UPDATE txinbox_consumed_message SET state = 'consumed', result = CASE WHEN ?5 THEN result ELSE ?4 END, "
+    "lease_expires_at = NULL WHERE consumer = ?1 AND business_key = ?2 AND attempt_token = ?3";
 
 /// It changes nothing, and commits.
 constexpr auto keep_sql =
@@ -275,8 +275,9 @@ class SimSession final : public Session {
   bool confirm_now(std::span<const ClaimToCommit> claims) {
     for (const ClaimToCommit& claim : claims) {
       const Value result = claim.result ? blob(*claim.result) : Value();
-      if (server_.run(confirm_sql,
-                      {text(claim.consumer), text(claim.business_key), blob(claim.token->bytes()), result}) != 1) {
+      const Value keeps_result{.type = Value::Type::integer, .integer = claim.confirmed ? 1 : 0};
+      if (server_.run(confirm_sql, {text(claim.consumer), text(claim.business_key), blob(claim.token->bytes()), result,
+                                    keeps_result}) != 1) {
         return false;
       }
     }
