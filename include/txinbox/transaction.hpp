@@ -48,11 +48,17 @@ class Transaction {
   /// with the claim, or not at all. One transaction may make several claims. Make them in a fixed order of keys:
   /// otherwise two such transactions can deadlock.
   ///
+  /// Acknowledge a message only after `commit` has returned, also if it is `already_consumed` or `discarded`. Some
+  /// servers show a commit before it is on the disk (MariaDB without a binary log); `commit` waits for it.
+  ///
+  /// A key that `erase` has replaced is `already_consumed` or `discarded`. In a transaction of PostgreSQL at REPEATABLE
+  /// READ or SERIALIZABLE, make all claims within 20 seconds after its begin.
+  ///
   /// @blocking it waits for another transaction that holds the same key, at most the session's lock time-out.
   /// @errors   after any error `commit` fails, because otherwise the SQL would be committed without its claim.
   /// - `Error` invalid_key before any statement is sent.
   /// - `Error` unknown_state for a row that this library does not understand.
-  /// - `Error` transaction_lost if this transaction has ended.
+  /// - `Error` transaction_lost if this transaction has ended, or if it cannot see which keys were erased.
   /// - A database error as it was.
   Claim claim(std::string_view consumer, const Message& message);
 
@@ -65,7 +71,8 @@ class Transaction {
   ///   again to find out: if it has taken effect, its claim returns `already_consumed`.
   void commit();
 
-  /// Rolls back. It does nothing if the transaction has already ended.
+  /// Rolls back. It does nothing if the transaction has already ended. If a claim has found a consumed row, it also
+  /// waits until that row is durable. It cannot report that this has failed: use `commit` before you acknowledge.
   void rollback() noexcept;
 
  private:

@@ -1,9 +1,12 @@
 #include <txinbox/transaction.hpp>
 
+#include <chrono>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include <txinbox/error.hpp>
 
@@ -12,8 +15,11 @@
 #include "backend/failure.hpp"
 #include "backend/table_check.hpp"
 #include "message/content_hash.hpp"
+#include "message/erased_key.hpp"
 #include "message/key.hpp"
 #include "schema/verification.hpp"
+#include "tables/consumed_message_table.hpp"
+#include "tables/erased_message_table.hpp"
 #include "tables/outbox_scope.hpp"
 #include "transaction/claim.hpp"
 #include "transaction/claim_recovery.hpp"
@@ -35,6 +41,7 @@ class Transaction::Impl {
       session_->use_schema(detail::verify_for_consuming(connection));
       detail::verify_claims(connection);
     }
+    begun_ = Clock::now();
     guarded_.begin();
   }
 
@@ -45,8 +52,17 @@ class Transaction::Impl {
       detail::check_consumer(consumer);
       detail::check_message(message);
       const detail::ContentHash hash(message.content);
-      const auto existing = guarded_.claim(consumer, message, hash.bytes());
-      if (existing) return detail::claim_for(*existing, hash.bytes());
+      if (const auto existing = guarded_.claim(consumer, message, hash.bytes())) {
+        if (existing->state == detail::RowState::consumed) note_consumed(consumer, message.business_key);
+        return detail::claim_for(*existing, hash.bytes());
+      }
+      if (const auto erased = find_erased(consumer, message)) {
+        const detail::ConsumedMessageTable table(*session_, backend::TransactionUse::open);
+        if (!table.delete_claim(consumer, message.business_key, guarded_.token()))
+          throw detail::transaction_lost(false);
+        guarded_.drop_last_claim();
+        return *erased;
+      }
       latest_claim_.emplace(*session_, consumer, message);
       return Claim::claimed;
     } catch (...) {
@@ -64,8 +80,12 @@ class Transaction::Impl {
           "a claim in this transaction threw, so its message is not claimed, and everything was rolled back; do "
           "not catch such errors, and have the message delivered again");
     }
+    // A commit that changes something makes the rows durable that this transaction has read.
+    const detail::ConsumedMessageTable table(*session_, backend::TransactionUse::open);
+    for (const Key& each : not_durable_) guarded_.add_write(table.keep_sql(each.consumer, each.business_key));
     try {
       guarded_.commit();
+      not_durable_.clear();
     } catch (...) {
       const detail::Failure failure = guarded_.explain(detail::Failure::current());
       const bool torn = resolve_claims();
@@ -78,9 +98,15 @@ class Transaction::Impl {
     latest_claim_.reset();
     guarded_.roll_back();
     resolve_claims();
+    wait_until_durable();
   }
 
  private:
+  struct Key {
+    std::string consumer;
+    std::string business_key;
+  };
+
   /// Keeps the names of a claim for as long as the caller can add messages to the outbox for it.
   struct LatestClaim {
     LatestClaim(backend::Session& session, std::string_view consumer_name, const Message& message)
@@ -107,8 +133,39 @@ class Transaction::Impl {
     }
   }
 
+  /// Whether the message was erased. `erase` removes the row of a key half a minute after it has committed the erased
+  /// key, so that row was not there when the claim was inserted. See `ErasedKeyReading`.
+  std::optional<Claim> find_erased(std::string_view consumer, const Message& message) {
+    // The snapshot that this SELECT reads can be as old as the transaction.
+    const bool past_snapshot = Clock::now() - begun_ >= detail::erased_keys_valid_for;
+    if (past_snapshot && !session_->reads_latest_commits()) {
+      throw Error(ErrorCode::transaction_lost,
+                  "the claim was made so late in a transaction at REPEATABLE READ or SERIALIZABLE that it cannot see "
+                  "whether `erase` has removed the key; make all claims in the first 20 seconds of the transaction");
+    }
+    return detail::ErasedMessageTable(*session_, consumer).find(message, past_snapshot);
+  }
+
+  void note_consumed(std::string_view consumer, const std::string& business_key) {
+    if (session_->shows_commits_early()) not_durable_.push_back({std::string(consumer), business_key});
+  }
+
+  /// One row is enough: what makes it durable makes all earlier commits durable.
+  void wait_until_durable() noexcept {
+    try {
+      for (const Key& each : std::exchange(not_durable_, {})) {
+        if (session_->wait_until_durable(each.consumer, each.business_key)) return;
+      }
+    } catch (...) {  // NOLINT(bugprone-empty-catch): see the header of `rollback`
+    }
+  }
+
+  using Clock = std::chrono::steady_clock;
+
   std::unique_ptr<backend::Session> session_;
   detail::GuardedTransaction guarded_;
+  Clock::time_point begun_;
+  std::vector<Key> not_durable_;  ///< Consumed rows whose commits may not be on the disk yet.
   bool claim_threw_ = false;
   std::optional<LatestClaim> latest_claim_;
 };

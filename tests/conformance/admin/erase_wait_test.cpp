@@ -13,8 +13,10 @@
 #include <txinbox/txinbox.hpp>
 
 #include "message/erased_key.hpp"
+#include "support/capabilities.hpp"
 #include "support/sql_time.hpp"
 #include "support/test_database.hpp"
+#include "support/thrown.hpp"
 
 namespace txinbox::test {
 namespace {
@@ -71,6 +73,38 @@ TEST_CASE("a claim that has waited for long does not run a message that was eras
   CHECK(ran == 0);
   CHECK(db.number("select count(*) from txinbox_consumed_message where business_key in ('single', 'batch 1', "
                   "'batch 2', 'savepoint', 'lease')") == 0);
+}
+
+// On MariaDB and MySQL, the snapshot of the transaction hides the erased key. On PostgreSQL it does so at REPEATABLE
+// READ, which is refused.
+TEST_CASE("a claim of a Transaction that began long ago does not run a message that was erased meanwhile" *
+          doctest::test_suite("timed") * doctest::skip(one_writer())) {
+  const TestDatabase db;
+  const auto take_snapshot = [](soci::session& sql) {
+    long long rows = 0;
+    sql << "select count(*) from txinbox_consumed_message", soci::into(rows);
+  };
+  const auto sql = db.session();
+  Transaction transaction(*sql);
+  take_snapshot(*sql);
+  const auto strict = db.session();
+  if (on_postgresql()) *strict << "set default_transaction_isolation = 'repeatable read'";
+  Transaction strict_transaction(*strict);
+  take_snapshot(*strict);
+  std::this_thread::sleep_for(21s);
+  db.run(
+      "insert into txinbox_consumed_message (consumer, business_key, state, attempt_token, consumed_at) values "
+      "('svc', '" +
+      detail::erased_key("svc", "order") + "', 'consumed', " + (on_postgresql() ? "gen_random_uuid()" : "x'00'") +
+      ", " + sql_time(0s) + ")");
+  CHECK(transaction.claim("svc", {.business_key = "order"}) == Claim::already_consumed);
+  CHECK(transaction.claim("svc", {.business_key = "another"}) == Claim::claimed);
+  transaction.commit();
+  if (on_postgresql()) {
+    CHECK(thrown_by([&] { (void)strict_transaction.claim("svc", {.business_key = "order"}); }) == "transaction_lost");
+    CHECK(thrown_by([&] { strict_transaction.commit(); }) == "transaction_lost");
+  }
+  CHECK(db.number("select count(*) from txinbox_consumed_message where business_key = 'order'") == 0);
 }
 
 }  // namespace

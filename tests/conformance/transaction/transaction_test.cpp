@@ -1,10 +1,14 @@
+#include <chrono>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include <doctest/doctest.h>
 #include <soci/soci.h>
+#include <txinbox/operations.hpp>
 #include <txinbox/txinbox.hpp>
 
+#include "support/capabilities.hpp"
 #include "support/effects.hpp"
 
 namespace txinbox::test {
@@ -139,6 +143,56 @@ TEST_CASE("a claim with an invalid key is refused, and so is the commit after it
   CHECK(transaction.claim("svc", order) == Claim::claimed);
   CHECK_THROWS_AS(transaction.commit(), Error);
   CHECK(db.claims() == 0);
+}
+
+TEST_CASE("a claim of an erased key is a duplicate, and the transaction can go on") {
+  EffectDatabase db;
+  const auto sql = db.session();
+  const auto claim_in_transaction = [&](const Message& message) {
+    Transaction transaction(*sql);
+    const Claim claim = transaction.claim("svc", message);
+    if (claim == Claim::claimed) *sql << "insert into effect values ('" + message.business_key + "')";
+    CHECK(transaction.claim("svc", {.business_key = "after " + message.business_key}) == Claim::claimed);
+    transaction.commit();
+    return claim;
+  };
+  CHECK(claim_in_transaction(order) == Claim::claimed);
+  const std::vector<std::string> keys{order.business_key};
+  CHECK(erase(*sql, "svc", keys, {.actor = "ann"}, {.no_consumer_runs = true}).front() == EraseOutcome::erased);
+  db.run("delete from txinbox_consumed_message where business_key = 'after order123'");
+  CHECK(claim_in_transaction(order) == Claim::already_consumed);
+  CHECK(db.effects() == 1);
+  CHECK(db.number("select count(*) from txinbox_consumed_message where business_key = 'order123'") == 0);
+  db.run("update txinbox_consumed_message set state = 'discarded'");
+  db.run("delete from txinbox_consumed_message where business_key = 'after order123'");
+  CHECK(claim_in_transaction(order) == Claim::discarded);
+  db.run("update txinbox_consumed_message set state = 'consumed'");
+  db.run("delete from txinbox_consumed_message where business_key = 'after order123'");
+  std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  CHECK(claim_in_transaction({.business_key = "order123", .valid_for = std::chrono::milliseconds(1)}) ==
+        Claim::claimed);
+}
+
+TEST_CASE("commit and rollback wait until a row that a claim has found is durable" *
+          doctest::skip(!on_mariadb() || has_binary_log())) {
+  EffectDatabase db;
+  Pool pool = db.pool(1);
+  TxConsumer consumer(pool, "svc");
+  CHECK(consumer.consume(order, add_effect).outcome == Outcome::consumed);
+  // A change of this column makes the commit wait for the log.
+  const auto mark = [&] { return db.number("select coalesce(attempts, 0) from txinbox_consumed_message"); };
+  const long long before = mark();
+  const auto sql = db.session();
+  for (const bool commits : {true, false}) {
+    Transaction transaction(*sql);
+    CHECK(transaction.claim("svc", order) == Claim::already_consumed);
+    if (commits) {
+      transaction.commit();
+    } else {
+      transaction.rollback();
+    }
+    CHECK(mark() == (commits ? 1 - before : before));
+  }
 }
 
 }  // namespace
