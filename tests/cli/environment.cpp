@@ -85,6 +85,7 @@ TEST_CASE("TXINBOX_FROM means the same as --from") {
   words.back() = "/no";
   words.emplace_back("--stop-on-error");
   const Ended stopping = run(words, db.url());
+  CHECK(run({"redrive"}, db.url()).status == 2);  // it is what a service consumes, and no dead letters
   ::unsetenv("TXINBOX_FROM");
   CHECK(stopping.status == 2);
   words = {"consume", "--consumer", "c", "--sql", "select 1", "--key", "@key"};

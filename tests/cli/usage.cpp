@@ -103,6 +103,14 @@ TEST_CASE("an error of the command line says what to write instead") {
   CHECK(error_of(with({"--bathc", "5"})).find("did you mean --batch?") != std::string::npos);
   CHECK(error_of(with({"--bathc=5"})).find("did you mean --batch?") != std::string::npos);
   CHECK(error_of(with({"--frobnicate"})).find("did you mean") == std::string::npos);
+  // CLI11 would take the next option as the value.
+  const auto contains = [&](const Command::Arguments& words, std::string_view text) {
+    return error_of(words).find(text) != std::string::npos;
+  };
+  CHECK(contains({"failed", "discard", "--all", "--reason=", "--consumer=orders"}, "--reason: the value is empty"));
+  CHECK(contains({"purge", "--older-than", "1d", "--by=", "--dry-run"}, "--by: the value is empty"));
+  CHECK(contains({"purge", "--older-than", "1d", "--by", "--dry-run"}, "write --by=--dry-run"));
+  CHECK(contains({"consume", "--consumer", "--stop-on-error"}, "write --consumer=--stop-on-error"));
   CHECK(error_of({"purge", "--older-than", "1d", "--max-rows", "0"}).find("at least 1") != std::string::npos);
   CHECK(error_of({"purge", "--older-than", "1d", "--max-rows", "-1"}).find("at least 1") != std::string::npos);
   for (const char* variable : {"TXINBOX_KAFKA_PASSWORD", "TXINBOX_RABBITMQ_PASSWORD", "TXINBOX_ROCKETMQ_SECRET"}) {
@@ -177,7 +185,9 @@ TEST_CASE("a password in TXINBOX_DB is used, and printed in no error") {
 }
 
 TEST_CASE("a database that cannot be opened is status 3") {
-  for (const char* url : {"sqlite:/nonexistent/x.db", "mysql://127.0.0.1:1/x", "postgresql://127.0.0.1:1/x"}) {
+  const std::string too_long = "sqlite:/" + std::string(300, 'x');
+  for (const std::string& url : {std::string("sqlite:/nonexistent/x.db"), too_long,
+                                 std::string("mysql://127.0.0.1:1/x"), std::string("postgresql://127.0.0.1:1/x")}) {
     for (const Command::Arguments& arguments : {Command::Arguments{"migrate"},
                                                 {"doctor"},
                                                 {"status"},

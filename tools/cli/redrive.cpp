@@ -177,8 +177,9 @@ int run_stored(const RedriveCommandOptions& options) {
 
 int run_redrive(RedriveCommandOptions options) {
   if (options.stored) return run_stored(options);
+  // Not TXINBOX_FROM: that is what a service consumes, and no dead letters.
+  if (options.from.empty()) throw UsageError("redrive: give --from URL, or --stored");
   const std::string url = source_url(options.from);
-  if (url.empty()) throw UsageError("redrive: give --from URL, or --stored");
   if (!options.key.empty()) options.redrive.message_of = key_from(options.key);
   if (options.again) options.redrive.max_redrives = std::numeric_limits<int>::max();
   options.redrive.by = options.by.action();

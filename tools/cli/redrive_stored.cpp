@@ -20,10 +20,15 @@ namespace {
 
 constexpr std::size_t at_once = 1'000;
 
-/// Adds them in parts, so that a stop ends it soon.
+/// Adds them in parts, so that a stop ends it soon. It adds no message that the relay has published, and that was
+/// parked again, since it began.
 std::size_t add_all(soci::session& session, const RedriveOptions& options, FailedFilter filter,
                     const StopSignals& signals) {
   std::size_t added = 0;
+  filter.limit = 1;
+  const auto latest = list_failed(session, filter);
+  if (latest.empty()) return added;
+  filter.failed_until = latest.front().last_failed_at;
   for (std::size_t now = 1; now > 0 && !signals.stopped() && (options.max == 0 || added < options.max);) {
     filter.limit = options.max == 0 ? at_once : std::min(at_once, options.max - added);
     now = redrive_stored(session, options.to, filter, options.by);

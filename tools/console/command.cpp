@@ -1,6 +1,7 @@
 #include "console/command.hpp"
 
 #include <algorithm>
+#include <cctype>
 #include <iostream>
 #include <sstream>
 #include <string_view>
@@ -88,6 +89,42 @@ std::string suggestion(const CLI::App& app, int argc, const char* const* argv) {
     const auto nearest =
         std::ranges::min_element(known, {}, [&](const std::string& each) { return distance(word, each); });
     return distance(word, *nearest) <= 2 && word.size() > 3 ? "; did you mean --" + *nearest + "?" : "";
+  }
+  return {};
+}
+
+/// Whether the word is like `--name` or `--name=value`. SQL can begin with a comment, `-- like this`.
+bool looks_like_option(std::string_view word) {
+  if (!word.starts_with("--")) return false;
+  const std::string_view name = word.substr(2, word.find('=') - 2);
+  return !name.empty() && std::ranges::all_of(name, [](unsigned char c) { return std::isalnum(c) != 0 || c == '-'; });
+}
+
+/// Returns what is wrong if an option has no value. CLI11 would take the next word, even if that is another option:
+/// with
+/// `--reason="$REASON" --consumer=orders` and an empty variable, all consumers would be chosen.
+std::string missing_value(const CLI::App& app, int argc, const char* const* argv) {
+  const CLI::App* chosen = &app;
+  for (int i = 1; i < argc; ++i) {
+    const std::string_view word = argv[i];
+    if (word == "--") break;
+    if (!word.starts_with("--")) {
+      if (is_subcommand(*chosen, argv[i])) chosen = chosen->get_subcommand(std::string(word));
+      continue;
+    }
+    const std::string name(word.substr(0, word.find('=')));
+    const CLI::Option* option = chosen->get_option_no_throw(name);
+    if (option == nullptr || option->get_items_expected_max() == 0) continue;
+    if (word.ends_with('=') && word.size() == name.size() + 1) {
+      return fmt::format("{}: the value is empty; give a value, or leave the option out", name);
+    }
+    if (word.size() > name.size()) continue;
+    const std::string_view next = i + 1 < argc ? argv[i + 1] : "";
+    if (looks_like_option(next)) {
+      return fmt::format("{} has no value, because {} is an option; if it is the value, write {}={}", name, next, name,
+                         next);
+    }
+    ++i;  // the value can look like an option of one letter
   }
   return {};
 }
@@ -214,6 +251,10 @@ std::optional<int> CommandLine::parse(int argc, const char* const* argv) {
   const std::string name = app_->get_name();
   if (argc > 1 && argv[1][0] != '-' && !is_subcommand(*app_, argv[1])) {
     message(fmt::format("{}: there is no subcommand '{}'\nRun with --help for the list.", name, argv[1]));
+    return exit_usage;
+  }
+  if (const std::string wrong = missing_value(*app_, argc, argv); !wrong.empty()) {
+    message(fmt::format("{}: {}\nRun with --help for more information.", name, detail::one_line(wrong)));
     return exit_usage;
   }
   try {

@@ -38,7 +38,9 @@ void hide_notices(soci::session& session) {
 }
 
 Pool open_existing(const DatabaseOption& database, PoolOptions options) {
-  if (const std::string file = file_of(database); !file.empty() && !std::filesystem::exists(file)) {
+  const std::string file = file_of(database);
+  std::error_code unknown;  // if the folder cannot be read, SQLite says so
+  if (!file.empty() && !std::filesystem::exists(file, unknown) && !unknown) {
     throw Error(ErrorCode::schema_missing, fmt::format("{}: there is no such file; txinbox migrate makes it", file));
   }
   return open_pool(database.url(), std::move(options));
