@@ -69,13 +69,14 @@ constexpr TableDialect dialect = {
 };
 
 /// Returns one SELECT for each table. With an equality the server opens only one table; with IN it opens all tables.
+/// The LIMIT is necessary, because otherwise sql_select_limit applies.
 std::string for_each_table(std::string_view select, std::string_view order) {
   std::string text;
   for (const ExpectedTable& table : tables()) {
     if (!text.empty()) text += " UNION ALL ";
     text += fmt::format(fmt::runtime(select), fmt::arg("table", table.name));
   }
-  return fmt::format("{} ORDER BY {}", text, order);
+  return fmt::format("{} ORDER BY {} LIMIT 1000000", text, order);
 }
 
 struct Found {

@@ -72,6 +72,20 @@ struct Inbox {
   }
 };
 
+TEST_CASE("sql_select_limit hides no erased key" * doctest::skip(!on_mysql())) {
+  Inbox inbox;
+  const std::vector<std::string> keys{"a", "b", "c"};
+  for (const std::string& each : keys) CHECK(inbox.deliver({.business_key = each}).outcome == Outcome::consumed);
+  (void)erase(inbox.pool.acquire(), "svc", keys, ann, at_once);
+  const auto sql = inbox.db.session();
+  *sql << "set sql_select_limit = 1";
+  TxConsumer consumer(*sql, "svc");
+  for (const std::string& each : keys) {
+    CHECK(consumer.consume({.business_key = each}, [](soci::session&, Delivery&) {}).outcome ==
+          Outcome::already_consumed);
+  }
+}
+
 TEST_CASE("an erased message that was consumed leaves only a hash, and does not run again") {
   Inbox inbox;
   CHECK(inbox.deliver({.business_key = key, .message_id = "id of ann", .content = "c"}).outcome == Outcome::consumed);
