@@ -78,9 +78,11 @@ class Connection {
 ///
 /// @threads   any number may call `acquire`. No thread may move the pool while another one uses it.
 /// @processes a child of fork() must not use the parent's pool, nor consumers on it: they throw `forked`. It opens a
-///            pool of its own. The child may destroy the parent's pool: this does not touch the parent's connections,
-///            and leaks the child's copies. A child that was forked inside a handler, or while it had a `Connection`,
-///            must not use that session. It must end with exec or _exit.
+///            pool of its own. On SQLite it cannot do this for a file that a pool of its parent had open at fork():
+///            this throws `forked`, too, because SQLite's locks do not survive fork(). The child may destroy the
+///            parent's pool: this does not touch the parent's connections, and leaks the child's copies. A child that
+///            was forked inside a handler, or while it had a `Connection`, must not use that session. It must end with
+///            exec or _exit.
 class Pool {
  public:
   /// Takes the connections over. The moved-from pool may only be assigned to or destroyed.

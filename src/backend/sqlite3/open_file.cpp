@@ -10,6 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include <txinbox/error.hpp>
+
 #include "backend/database_error.hpp"
 
 namespace txinbox {
@@ -57,6 +59,11 @@ std::shared_ptr<Sqlite3OpenFile> Sqlite3OpenFile::of(::sqlite3* connection) {
     file->device_ = status.st_dev;
     file->inode_ = status.st_ino;
     entry = file;
+  }
+  if (!file->owner_.is_this_one()) {
+    throw Error(ErrorCode::forked,
+                "a pool of the parent process had this file of SQLite open at fork(); close the parent's pools on it "
+                "before fork(), or let the child exec another program");
   }
   if (file->device_ != status.st_dev || file->inode_ != status.st_ino) throw_moved(connection);
   return file;
