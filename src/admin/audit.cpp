@@ -38,6 +38,7 @@ std::vector<AuditRecord> list_audit(ConnectionRef connection, const AuditFilter&
   if (!filter.consumer.empty()) detail::check_consumer(filter.consumer);
   if (!filter.business_key.empty()) detail::check_business_key(filter.business_key);
   const backend::ConnectionPtr& sql = detail::ConnectionAccess::of(connection);
+  const detail::NoNewTransaction no_new(sql);
   const backend::Database& database = sql->database();
   constexpr std::array tables{backend::audit_table};
   const auto dialect = database.dialect(detail::schema_of_tables(*database.catalog(sql), tables));

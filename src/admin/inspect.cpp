@@ -93,6 +93,7 @@ std::optional<ConsumedMessage> find_message(ConnectionRef connection, std::strin
   detail::check_consumer(consumer);
   detail::check_business_key(business_key);
   const backend::ConnectionPtr& sql = detail::ConnectionAccess::of(connection);
+  const detail::NoNewTransaction no_new(sql);
   const backend::Database& database = sql->database();
   const auto catalog = database.catalog(sql);
   const auto dialect = database.dialect(detail::schema_of_tables(*catalog, backend::inbox_tables));
@@ -135,6 +136,7 @@ std::optional<ConsumedMessage> find_message(ConnectionRef connection, std::strin
 std::vector<LeaseInfo> list_leases(ConnectionRef connection, const LeaseFilter& filter) {
   if (!filter.consumer.empty()) detail::check_consumer(filter.consumer);
   const backend::ConnectionPtr& sql = detail::ConnectionAccess::of(connection);
+  const detail::NoNewTransaction no_new(sql);
   const backend::Database& database = sql->database();
   const auto catalog = database.catalog(sql);
   const std::string schema = detail::schema_of_tables(*catalog);
@@ -174,6 +176,7 @@ std::vector<ConflictingContent> list_conflicts(ConnectionRef connection, const C
   if (!filter.consumer.empty()) detail::check_consumer(filter.consumer);
   if (!filter.business_key.empty()) detail::check_business_key(filter.business_key);
   const backend::ConnectionPtr& connected = detail::ConnectionAccess::of(connection);
+  const detail::NoNewTransaction no_new(connected);
   const auto catalog = connected->database().catalog(connected);
   const auto sql = connected->database().dialect(detail::schema_of_tables(*catalog, backend::inbox_tables));
   const std::string page =

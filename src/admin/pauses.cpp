@@ -51,6 +51,7 @@ bool resume_consumer(ConnectionRef connection, std::string_view consumer, const 
 
 std::vector<ConsumerPause> list_pauses(ConnectionRef connection) {
   const backend::ConnectionPtr& sql = detail::ConnectionAccess::of(connection);
+  const detail::NoNewTransaction no_new(sql);
   const backend::Database& database = sql->database();
   constexpr std::array tables{backend::pause_table};
   const auto dialect = database.dialect(detail::schema_of_tables(*database.catalog(sql), tables));

@@ -19,6 +19,7 @@ TXINBOX_NAMESPACE_BEGIN
 InboxStatus inbox_status(ConnectionRef connection, std::string_view consumer) {
   if (!consumer.empty()) detail::check_consumer(consumer);
   const backend::ConnectionPtr& sql = detail::ConnectionAccess::of(connection);
+  const detail::NoNewTransaction no_new(sql);
   const backend::Database& database = sql->database();
   const auto catalog = database.catalog(sql);
   const auto schema = detail::schema_of_tables(*catalog, backend::inbox_tables);
@@ -44,6 +45,7 @@ InboxStatus inbox_status(ConnectionRef connection, std::string_view consumer) {
 bool has_consumer(ConnectionRef connection, std::string_view consumer) {
   detail::check_consumer(consumer);
   const backend::ConnectionPtr& sql = detail::ConnectionAccess::of(connection);
+  const detail::NoNewTransaction no_new(sql);
   const backend::Database& database = sql->database();
   const auto catalog = database.catalog(sql);
   const auto schema = detail::schema_of_tables(*catalog, backend::inbox_tables);

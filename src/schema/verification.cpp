@@ -215,19 +215,29 @@ void verify_claims(const backend::ConnectionPtr& connection) {
   backend::throw_on_errors(connection->database().catalog(connection)->check_claims());
 }
 
-OutsideTransaction::OutsideTransaction(backend::ConnectionPtr connection) : connection_(std::move(connection)) {
-  backend::refuse_open_transaction(*connection_->database().attach(connection_, backend::Ownership::caller));
+namespace {
+
+bool in_transaction(const backend::ConnectionPtr& connection) {
+  return connection->database().attach(connection, backend::Ownership::caller)->in_transaction();
 }
 
-OutsideTransaction::~OutsideTransaction() {
-  const backend::Database& database = connection_->database();
+}  // namespace
+
+NoNewTransaction::NoNewTransaction(backend::ConnectionPtr connection)
+    : connection_(std::move(connection)), was_open_(in_transaction(connection_)) {}
+
+NoNewTransaction::~NoNewTransaction() {
+  if (was_open_) return;
   try {
-    if (database.attach(connection_, backend::Ownership::caller)->in_transaction()) {
-      database.run(*connection_, "ROLLBACK");
-    }
+    if (in_transaction(connection_)) connection_->database().run(*connection_, "ROLLBACK");
   } catch (const std::exception&) {
     // A lost connection has no transaction.
   }
+}
+
+OutsideTransaction::OutsideTransaction(const backend::ConnectionPtr& connection) : no_new_(connection) {
+  if (no_new_.was_open())
+    backend::refuse_open_transaction(*connection->database().attach(connection, backend::Ownership::caller));
 }
 
 }  // namespace detail

@@ -61,17 +61,29 @@ int newest_version(std::string_view database);
 /// Whether this library can use a schema that needs the version `oldest_library` or a newer one.
 bool supports(std::string_view oldest_library);
 
-/// Refuses a session that is inside a transaction, and leaves no transaction open at its end. With autocommit off,
-/// MySQL opens a transaction for each query.
-class OutsideTransaction {
+/// At its end, ends the transaction that the queries since its begin have opened, if they have opened one. With
+/// autocommit off, MySQL opens a transaction for each query.
+class NoNewTransaction {
  public:
-  explicit OutsideTransaction(backend::ConnectionPtr connection);
-  ~OutsideTransaction();
-  OutsideTransaction(const OutsideTransaction&) = delete;
-  OutsideTransaction& operator=(const OutsideTransaction&) = delete;
+  explicit NoNewTransaction(backend::ConnectionPtr connection);
+  ~NoNewTransaction();
+  NoNewTransaction(const NoNewTransaction&) = delete;
+  NoNewTransaction& operator=(const NoNewTransaction&) = delete;
+
+  bool was_open() const noexcept { return was_open_; }
 
  private:
   const backend::ConnectionPtr connection_;
+  const bool was_open_;
+};
+
+/// Refuses a session that is inside a transaction, and leaves no transaction open at its end.
+class OutsideTransaction {
+ public:
+  explicit OutsideTransaction(const backend::ConnectionPtr& connection);
+
+ private:
+  const NoNewTransaction no_new_;
 };
 
 }  // namespace detail

@@ -3,7 +3,9 @@
 
 #include <doctest/doctest.h>
 #include <soci/soci.h>
+#include <txinbox/failed_messages.hpp>
 #include <txinbox/inspect.hpp>
+#include <txinbox/operations.hpp>
 #include <txinbox/txinbox.hpp>
 
 #include "support/capabilities.hpp"
@@ -235,6 +237,32 @@ TEST_CASE("status, find and forget report missing tables and invalid keys") {
   CHECK(code_of([&] { (void)find_message(*sql, "", "k"); }) == ErrorCode::invalid_key);
   CHECK(code_of([&] { (void)find_message(*sql, "svc", std::string(256, 'k')); }) == ErrorCode::invalid_key);
   CHECK(code_of([&] { forget(*sql, "svc", std::string("a\0b", 3)); }) == ErrorCode::invalid_key);
+}
+
+TEST_CASE("what only reads leaves no transaction open with autocommit off, and sees what others commit" *
+          doctest::skip(!has_autocommit_setting())) {
+  const TestDatabase db;
+  const auto sql = db.session();
+  *sql << "set autocommit = 0";
+  const auto leaves_nothing_open = [&](const auto& read) {
+    read();
+    CHECK_NOTHROW((void)list_failed(*sql));  // it refuses an open transaction
+  };
+  leaves_nothing_open([&] { CHECK(!find_message(*sql, "svc", "a")); });
+  consume(db, "svc", {.business_key = "a"});
+  leaves_nothing_open([&] { CHECK(find_message(*sql, "svc", "a").has_value()); });
+  leaves_nothing_open([&] { (void)list_leases(*sql); });
+  leaves_nothing_open([&] { (void)list_conflicts(*sql); });
+  leaves_nothing_open([&] { (void)inbox_status(*sql); });
+  leaves_nothing_open([&] { (void)has_consumer(*sql, "svc"); });
+  leaves_nothing_open([&] { (void)list_pauses(*sql); });
+  leaves_nothing_open([&] { (void)list_audit(*sql); });
+  *sql << "insert into txinbox_consumer (consumer) values ('mine')";
+  CHECK(find_message(*sql, "svc", "a").has_value());  // in the caller's own transaction, which stays open
+  int mine = 0;
+  *sql << "select count(*) from txinbox_consumer where consumer = 'mine'", soci::into(mine);
+  CHECK(mine == 1);
+  sql->rollback();
 }
 
 }  // namespace
