@@ -81,10 +81,19 @@ RedriveSummary Redriver::run() {
       source.on_event({});
     }
   };
-  {
+  try {
     const Observed observed{source_};
     source_.on_event([this](const SourceEvent& event) { note(event); });
     work_until_end();
+  } catch (...) {
+    const std::exception_ptr error = std::current_exception();
+    if (summary_.redriven > 0) {
+      try {
+        write_audit("redrive");
+      } catch (...) {  // NOLINT(bugprone-empty-catch): the caller gets the first error
+      }
+    }
+    std::rethrow_exception(error);
   }
   write_audit("redrive");
   summary_.left = left_.count();

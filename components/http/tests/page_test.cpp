@@ -234,12 +234,14 @@ TEST_CASE("payloads, results and error texts are shown only if the options say s
           Outcome::consumed);
     (void)storing.consume({.business_key = "c"},
                           [](soci::session&, Delivery&) { throw std::runtime_error("the text of ann"); });
+    Outbox::add(t.pool.acquire().session(), {.topic = "orders", .key = "a"});
+    t.db.run("update txinbox_outbox_message set last_error = 'the answer for ann'");
     std::string all;
-    for (const char* target :
-         {"/failed", "/message?consumer=svc&key=a", "/message?consumer=svc&key=b", "/message?consumer=svc&key=c"}) {
+    for (const char* target : {"/failed", "/outbox", "/message?consumer=svc&key=a", "/message?consumer=svc&key=b",
+                               "/message?consumer=svc&key=c"}) {
       all += t.get(target).body + t.get(std::string("/api") + target).body;
     }
-    for (const char* secret : {"the payload of a", "the result", "the text of ann"}) {
+    for (const char* secret : {"the payload of a", "the result", "the text of ann", "the answer for ann"}) {
       CHECK((all.find(secret) != std::string::npos) == shows);
     }
   }

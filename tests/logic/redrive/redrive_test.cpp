@@ -206,6 +206,24 @@ TEST_CASE("redrive by an operator has a record at its begin and at its end, and 
   for (const AuditRecord& each : all) CHECK(each.actor == "ann");
 }
 
+TEST_CASE("redrive that an error has ended has a record of what it has published") {
+  DeadLetters dead;
+  dead.add("a");
+  MemorySource source(dead.letters);
+  int calls = 0;
+  const Republisher publish = [&](std::span<const Republication> messages) {
+    if (++calls > 1) throw Error(ErrorCode::broker_refused, "no right any more");
+    dead.add("b");
+    return dead.publish(messages);
+  };
+  CHECK(thrown_by([&] {
+          (void)redrive(source, publish, dead.pool, {.by = OperatorAction{"ann", "repaired"}});
+        }) == "broker_refused");
+  const auto all = list_audit(dead.pool.acquire(), {.action = "redrive"});
+  REQUIRE(all.size() == 1);
+  CHECK(all[0].messages == 1);
+}
+
 TEST_CASE("redrive stops after the present dead letters, and gives back what the broker has taken") {
   DeadLetters dead;
   std::stop_source stop;

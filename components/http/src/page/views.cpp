@@ -71,6 +71,11 @@ void add_if_allowed(RowJson& json, const char* member, const Read& read) {
   }
 }
 
+/// Empties a text that can have what a message contains.
+void hide(RowJson& rows, const char* member) {
+  for (RowJson& row : rows) row[member] = "";
+}
+
 FailedFilter failed_filter(const Target& target) {
   return {.consumer = target["consumer"],
           .business_key = target["key"],
@@ -81,9 +86,7 @@ FailedFilter failed_filter(const Target& target) {
 RowJson failed(Connection& connection, const Target& target, const ViewOptions& options) {
   RowJson json = page_of(connection, target, failed_filter(target),
                          [](const auto& on, const auto& with) { return list_failed(on, with); });
-  if (!options.show_payloads) {
-    for (RowJson& row : json["rows"]) row["error_text"] = "";
-  }
+  if (!options.show_payloads) hide(json["rows"], "error_text");
   return json;
 }
 
@@ -111,6 +114,7 @@ RowJson message(Connection& connection, const Target& target, const ViewOptions&
   }
   json["conflicts"] = json_of(list_conflicts(connection, {.consumer = consumer, .business_key = key}));
   add_if_allowed(json, "outbox", [&] { return list_outbox(connection, {.key = key, .limit = default_limit}); });
+  if (!options.show_payloads) hide(json["outbox"], "last_error");
   add_if_allowed(json, "audit", [&] {
     return list_audit(connection, {.consumer = consumer, .business_key = key, .limit = default_limit});
   });
@@ -127,12 +131,15 @@ RowJson leases(Connection& connection, const Target& target, const ViewOptions&)
                  [](const auto& on, const auto& filter) { return list_leases(on, filter); });
 }
 
-RowJson outbox(Connection& connection, const Target& target, const ViewOptions&) {
+RowJson outbox(Connection& connection, const Target& target, const ViewOptions& options) {
   const OutboxFilter filter{.id = target["id"],
                             .topic = target["topic"],
                             .key = target["key"],
                             .state = named(target["state"], OutboxState::parked)};
-  return page_of(connection, target, filter, [](const auto& on, const auto& with) { return list_outbox(on, with); });
+  RowJson json =
+      page_of(connection, target, filter, [](const auto& on, const auto& with) { return list_outbox(on, with); });
+  if (!options.show_payloads) hide(json["rows"], "last_error");
+  return json;
 }
 
 RowJson audit(Connection& connection, const Target& target, const ViewOptions&) {
