@@ -187,9 +187,10 @@ TEST_CASE("a lease is given back if its marker cannot be written, and nothing is
   if (on_postgresql()) {
     db.run("create function refuse() returns trigger language plpgsql as 'begin raise exception ''no''; end'");
   }
-  db.run(here("create trigger refuse before insert on txinbox_failed_message begin select raise(abort, 'no'); end",
-              "create trigger refuse before insert on txinbox_failed_message for each row signal sqlstate '45000'",
-              "create trigger refuse before insert on txinbox_failed_message for each row execute function refuse()"));
+  const std::string create = "create trigger refuse before insert on txinbox_failed_message ";
+  db.run(create + here("when new.running_token is not null begin select raise(abort, 'no'); end",
+                       "for each row if new.running_token is not null then signal sqlstate '45000'; end if",
+                       "for each row when (new.running_token is not null) execute function refuse()"));
   Pool pool = db.pool(2);
   LeaseConsumer consumer(pool, "svc", {}, {.retry = {.max_runs = 1}, .max_attempts = 1, .count_starts = true});
   CHECK_THROWS((void)consumer.consume(order, [](Lease&) { FAIL("a handler ran that must not run"); }));
