@@ -54,6 +54,10 @@ class TxConsumer {
   /// never reconnects the connection, and restores the settings that it changes. It verifies the tables at the first
   /// `consume`, and the connection's settings at each `consume`.
   ///
+  /// The consumer uses the inbox of the schema or database in which it found the tables. If the connection finds
+  /// another inbox later, after SET search_path or USE, `consume` throws unsafe_connection: a key there may be another
+  /// message. Make a consumer for each inbox.
+  ///
   /// If the connection is lost, destroy the consumer and create one on another connection.
   ///
   /// @limits  as the other constructor.
@@ -124,7 +128,10 @@ class TxConsumer {
   /// @errors      it throws only if nothing was sent:
   /// - `Error` stopped, nested_consume, forked, acquire_timeout, transaction_open, or a schema code.
   /// - `Error` invalid_argument for an empty handler.
-  /// - A database error from connecting.
+  /// - A database error from connecting, or from the read of the erased keys.
+  ///
+  /// With `count_starts`, it throws only errors for which `action_for` says `stop`. The others are the result `failed`
+  /// of the first message.
   ///
   /// A later error (an invalid key, what a handler throws, a database error that outlives its retries) is in the
   /// result of its message.

@@ -26,6 +26,11 @@ std::string Session::take_over_sql(const ClaimRequest& row, const ClaimedRow& se
       is_free);
 }
 
+std::string Session::keep_sql(std::string_view consumer, std::string_view business_key) const {
+  return fmt::format("UPDATE {} SET attempts = 1 - COALESCE(attempts, 0) WHERE {} AND state = 'consumed'",
+                     dialect().table(consumed_message_table), dialect().is_key(consumer, business_key));
+}
+
 void refuse_open_transaction(Session& session) {
   if (!session.in_transaction()) return;
   throw Error(ErrorCode::transaction_open,

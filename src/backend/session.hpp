@@ -91,6 +91,12 @@ class Session {
   /// and throw `Error` unsafe_connection or transaction_open.
   virtual bool will_check_settings() noexcept { return false; }
 
+  /// Throws if a caller's session finds the inbox of another schema than that of `use_schema`. A claim in one inbox
+  /// says nothing about the messages of another one. The functions that begin a transaction also do this.
+  ///
+  /// Errors: `Error` unsafe_connection.
+  virtual void refuse_other_inbox() {}
+
   /// Allows the user's statements outside a guarded transaction. Only for a pool. `reset` ends it.
   virtual void lend() {}
 
@@ -218,6 +224,9 @@ class Session {
   /// disk. It needs a consumed row, and returns false if that row no longer exists. Instead of this call, any later
   /// commit on this session has the same effect.
   virtual bool wait_until_durable(std::string_view /*consumer*/, std::string_view /*business_key*/) { return true; }
+
+  /// Returns the UPDATE of a consumed row after which the commit of its transaction waits until that row is durable.
+  std::string keep_sql(std::string_view consumer, std::string_view business_key) const;
 
   /// Whether a SELECT with `Dialect::past_snapshot` in the open transaction reads the latest commits.
   virtual bool reads_latest_commits() { return true; }

@@ -147,8 +147,11 @@ BatchDelivery::RunOutcome BatchDelivery::run(const Part& part) {
 /// Gives results to the messages that were erased. Returns whether there was one: the part must then be made again.
 bool BatchDelivery::answer_erased(const Part& part, const ErasedKeyReading& erased) {
   for (BatchItem* const item : part) {
-    item->result = erased.find(context_.consumer, *item->message);
-    progress_ = progress_ || item->result.has_value();
+    auto answer = erased.find(context_.consumer, *item->message);
+    if (!answer) continue;
+    if (!progress_) context_.source.refuse_other_inbox();
+    item->result = std::move(answer);
+    progress_ = true;
   }
   return progress_;
 }

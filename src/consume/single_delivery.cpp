@@ -120,6 +120,7 @@ std::optional<Result> SingleDelivery::run() {
   handler_ran_ = false;
   const ErasedKeys::Reading erased = read_erased();
   if (auto result = erased->find(context_.consumer, message_)) {
+    context_.source.refuse_other_inbox();
     recovery_.resolve_on_new_session(context_.source);
     record_torn();
     return result;

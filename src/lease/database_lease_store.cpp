@@ -85,6 +85,7 @@ std::variant<Grant, Result> DatabaseLeaseCall::claim() {
 }
 
 DatabaseLeaseCall::Answer DatabaseLeaseCall::claim(backend::Session& session) {
+  session.refuse_other_inbox();
   erased_ = context_.erased.read(session, context_.consumer);
   if (auto erased = erased_->find(context_.consumer, message_)) return std::move(*erased);
   // Another worker can change the row between two statements. Then try again, but not forever.

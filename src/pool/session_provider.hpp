@@ -79,6 +79,13 @@ class SessionProvider {
   /// Use it for work that can be done later.
   std::optional<SessionHandle> borrow_idle();
 
+  /// Throws if a caller's session finds another inbox than at its first use: for an answer that needs no transaction.
+  ///
+  /// Errors: `Error` unsafe_connection; a database error.
+  void refuse_other_inbox() {
+    if (verified_) session_->refuse_other_inbox();
+  }
+
   /// Declares that the sessions are for claims. Then `borrow` calls `verify_claims` once for each connection.
   void use_for_claims() noexcept { claims_ = true; }
 

@@ -19,9 +19,10 @@ namespace backend {
 void MysqlSession::remember_settings_of_caller(const MysqlRow& settings) {
   const std::string sql_mode = settings[1].value_or("");
   std::string changed =
-      fmt::format("NOT ({}@@autocommit <=> {} AND @@sql_mode <=> {} AND ({}) <=> {})",
+      fmt::format("NOT ({}@@autocommit <=> {} AND @@sql_mode <=> {} AND ({}) <=> {} AND {} <=> {})",
                   flavour_.compound_statements ? "@@in_transaction = 0 AND " : "", settings[0].value_or("NULL"),
-                  hex_literal(sql_mode), flavour_.logs_commits(), settings[2].value_or("NULL"));
+                  hex_literal(sql_mode), flavour_.logs_commits(), settings[2].value_or("NULL"),
+                  flavour_.schema_tracker(), settings[4].value_or("NULL"));
   if (changed != changed_settings_) {  // the texts of these statements contain it, or depend on autocommit
     if (flavour_.compound_statements) {
       opening_.close();
@@ -36,11 +37,12 @@ void MysqlSession::remember_settings_of_caller(const MysqlRow& settings) {
       sql_mode.find("ORACLE") == std::string::npos && (native()->client_flag & CLIENT_MULTI_RESULTS) != 0;
 }
 
-/// False also if the client library knows of another autocommit: then the caller has changed it, or has reconnected.
+/// False also if the client library knows of another autocommit or default database: then the caller has changed it, or
+/// has reconnected.
 bool MysqlSession::may_know_settings() const noexcept {
   const MYSQL* db = native();
   return !pooled_ && (in_one_statement() || calls_procedures()) && db != nullptr &&
-         ((db->server_status & SERVER_STATUS_AUTOCOMMIT) != 0) == autocommit_;
+         ((db->server_status & SERVER_STATUS_AUTOCOMMIT) != 0) == autocommit_ && knows_same_database();
 }
 
 bool MysqlSession::will_check_settings() noexcept {
@@ -62,11 +64,13 @@ bool MysqlSession::has_known_settings() {
 }
 
 void MysqlSession::check_settings_of_caller() {
-  if (!checks_at_begin_) return;
-  open_sent_ = false;
-  if (!has_known_settings()) throw_on_errors(unsafe_settings());
-  refuse_open_transaction(*this);
-  checks_at_begin_ = false;
+  if (checks_at_begin_) {
+    open_sent_ = false;
+    if (!has_known_settings()) throw_on_errors(unsafe_settings());
+    refuse_open_transaction(*this);
+    checks_at_begin_ = false;
+  }
+  refuse_other_inbox();
 }
 
 /// Whether the error says that a caller's session takes no compound statements any more. Then none of their statements
@@ -119,6 +123,7 @@ std::optional<unsigned> MysqlSession::try_begin_of_caller(const std::function<un
   for (int i = 0; i < tries && in_one_statement(); ++i) {
     open_sent_ = false;
     if (reconnects(db)) throw_on_errors(unsafe_settings());
+    refuse_other_inbox();
     reply = {};
     const unsigned error = run(reply);
     const bool is_refused = error == ER_PARSE_ERROR;

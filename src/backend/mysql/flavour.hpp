@@ -63,6 +63,9 @@ struct Flavour {
   /// see it.
   std::string_view logs_commits() const { return binary_log ? "@@log_bin AND @@sql_log_bin" : "0"; }
 
+  /// SQL for whether the server tells the client each change of the default database.
+  std::string_view schema_tracker() const { return compound_statements || procedures ? "@@session_track_schema" : "0"; }
+
   /// The end of a read that sees the last committed row. With FOR UPDATE, two redeliveries of one key can deadlock.
   /// Empty if a plain read sees that row.
   std::string_view lock_existing = "FOR UPDATE";

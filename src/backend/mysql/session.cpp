@@ -13,6 +13,7 @@
 
 #include "backend/mysql/parts.hpp"
 #include "backend/table_check.hpp"
+#include "base/hex.hpp"
 
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
@@ -40,6 +41,15 @@ void keep_alive(int socket) {
   set(IPPROTO_TCP, TCP_KEEPIDLE, 60);
   set(IPPROTO_TCP, TCP_KEEPINTVL, 10);
   set(IPPROTO_TCP, TCP_KEEPCNT, 6);
+}
+
+/// Whether the client library learns of each change of the default database. The server must report it, and a proxy
+/// between them may not pass the report on. `database` is the default database.
+bool hears_schema(MYSQL* db, const std::string& database) {
+  if (try_exec(db, "USE " + quoted_identifier(database)) != 0) return false;
+  const char* name = nullptr;
+  std::size_t size = 0;
+  return mysql_session_track_get_first(db, SESSION_TRACK_SCHEMA, &name, &size) == 0;
 }
 
 }  // namespace
@@ -123,8 +133,8 @@ void MysqlSession::set_settings(const PoolOptions& options) {
     for (const std::string& each : wanted) try_exec(db, "SET " + each);
   }
   find_cluster();
-  // With this setting, the client knows the default database without a round trip.
-  tracks_schema_ = try_exec(db, "SET session_track_schema = 1") == 0;
+  tracks_schema_ = try_exec(db, "SET session_track_schema = 1") == 0 &&
+                   (tracker_.active() || (db->db != nullptr && hears_schema(db, db->db)));
 }
 
 void MysqlSession::remember_settings() {
@@ -195,6 +205,11 @@ void MysqlSession::remember_role(std::span<const std::optional<std::string>> fou
 
 void MysqlSession::use_schema(const std::string& schema) {
   schema_ = schema;
+  if (!pooled_) {
+    default_database_ = found_database_;
+    is_just_read_ = true;
+    tracks_schema_ = asked_tracker_ = false;
+  }
   dialect_ = make_mysql_dialect(schema, flavour_.time_zone_in_statements);
   table_ = dialect_->table(consumed_message_table);
   if (pooled_ && in_one_statement()) {
@@ -211,8 +226,9 @@ std::vector<Problem> MysqlSession::unsafe_settings() {
     problems.push_back(
         {ErrorCode::unsafe_connection, {Severity::error, std::move(subject), std::move(found), std::move(remedy)}});
   };
-  const MysqlRow row =
-      query_row(db, fmt::format("SELECT @@autocommit, @@sql_mode, {}", flavour_.logs_commits())).value();
+  const MysqlRow row = query_row(db, fmt::format("SELECT @@autocommit, @@sql_mode, {}, HEX(DATABASE()), {}",
+                                                 flavour_.logs_commits(), flavour_.schema_tracker()))
+                           .value();
   checks_at_begin_ = false;
   autocommit_ = row[0] == "1";
   shows_commits_early_ = row[2] != "1";
@@ -224,8 +240,32 @@ std::vector<Problem> MysqlSession::unsafe_settings() {
     refuse("reconnect", "after a silent reconnect the rest of a transaction would run by itself",
            "remove reconnect=1 from the connection string");
   }
+  found_database_ = detail::from_hex(row[3].value_or(""));
+  found_tracker_ = row[4] == "1";
+  if (!pooled_ && !found_tracker_) tracks_schema_ = false;
   if (!pooled_ && problems.empty()) remember_settings_of_caller(row);
   return problems;
+}
+
+void MysqlSession::refuse_other_inbox() {
+  if (pooled_ || std::exchange(is_just_read_, false) || knows_same_database()) return;
+  MYSQL* db = connection();
+  const std::string now = detail::from_hex(query_text(*connection_ptr(), "SELECT HEX(DATABASE())"));
+  if (now != default_database_) {
+    throw_on_errors({{ErrorCode::unsafe_connection,
+                      {Severity::error, "default database",
+                       fmt::format("it is {} now, and this consumer uses the inbox in {} since its first message",
+                                   now.empty() ? "none" : now, default_database_),
+                       "USE it again after the handler, or make a consumer for each database"}}});
+  }
+  if (found_tracker_ && !std::exchange(asked_tracker_, true)) tracks_schema_ = hears_schema(db, now);
+}
+
+/// Whether the client library knows that the default database is that of `use_schema`. A statement could not find this
+/// out: in a prepared statement, DATABASE() is the default database at its preparation.
+bool MysqlSession::knows_same_database() const noexcept {
+  const MYSQL* db = native();
+  return tracks_schema_ && db != nullptr && db->db != nullptr && default_database_ == db->db;
 }
 
 bool MysqlSession::is_configured_connection(MYSQL* db) const noexcept {

@@ -38,6 +38,7 @@ class MysqlSession final : public Session {
   void remember_settings() override;
   void use_schema(const std::string&) override;
   std::vector<Problem> unsafe_settings() override;
+  void refuse_other_inbox() override;
   bool will_check_settings() noexcept override;
   bool reset() noexcept override;
   bool intact() noexcept override;
@@ -114,6 +115,7 @@ class MysqlSession final : public Session {
   std::string on_duplicate(const std::string& key) const;
   void remember_settings_of_caller(const MysqlRow& settings);
   bool may_know_settings() const noexcept;
+  bool knows_same_database() const noexcept;
   bool has_known_settings();
   void check_settings_of_caller();
   void find_cluster();
@@ -183,7 +185,12 @@ class MysqlSession final : public Session {
   std::string changed_settings_;  ///< A caller's session: the condition that its settings differ from the last check.
   bool reads_committed_ = false;  ///< Pool: a read sees only committed rows, as far as we know the server.
   bool shows_commits_early_ = false;  ///< The server shows commits before they are on the disk.
-  bool tracks_schema_ = false;        ///< Pool: the client library knows the default database.
+  bool tracks_schema_ = false;        ///< The client library knows the default database.
+  std::string found_database_;        ///< The default database that `unsafe_settings` has found. Empty: none.
+  bool asked_tracker_ = false;        ///< A caller's session: `tracks_schema_` was found out.
+  bool found_tracker_ = false;        ///< `unsafe_settings` has found that the server reports the default database.
+  std::string default_database_;      ///< A caller's session: the default database at `use_schema`.
+  bool is_just_read_ = false;         ///< A caller's session: no transaction has begun since `use_schema`.
   bool autocommit_ = true;            ///< The value that the session had before, which we restore.
   std::string schema_;
   std::string table_ = "txinbox_consumed_message";

@@ -135,8 +135,7 @@ RollbackStatus MysqlSession::roll_back() noexcept {
 bool MysqlSession::wait_until_durable(std::string_view consumer, std::string_view business_key) {
   if (!shows_commits_early_) return true;
   MYSQL* db = connection();
-  exec(db, fmt::format("UPDATE {} SET attempts = 1 - COALESCE(attempts, 0) WHERE {} AND state = 'consumed'", table_,
-                       key_condition(consumer, business_key)));
+  exec(db, keep_sql(consumer, business_key));
   const bool changed = mysql_affected_rows(db) == 1;
   if (!pooled_ && !autocommit_) exec(db, "COMMIT");
   return changed;

@@ -180,12 +180,14 @@ std::vector<PostgresqlResult> PostgresqlSession::run(const std::function<void(Po
 PostgresqlResult PostgresqlSession::open_with(const std::function<void(PostgresqlPipeline&)>& add_claim, bool waits) {
   PGconn* pg = connection();
   forget_results(pg);
+  const std::size_t before = pooled_ ? 2 : 3;
   for (bool again = false;; again = true) {
     if (!prepared_ && keeps_prepared_) prepare_statements();
     const bool prepared = prepared_;
     auto results = run([&](PostgresqlPipeline& pipeline) {
       add(pipeline, begin_);
       add(pipeline, savepoint_);
+      if (!pooled_) add(pipeline, same_inbox_);
       if (!waits) add(pipeline, no_wait_);
       add_claim(pipeline);
       if (!waits) add(pipeline, wait_again_);
@@ -196,9 +198,12 @@ PostgresqlResult PostgresqlSession::open_with(const std::function<void(Postgresq
       continue;
     }
     require_begun(results);
-    const std::size_t claim = waits ? 2 : 3;
+    if (!pooled_ && results.size() >= before && succeeded(results[before - 1].get())) {
+      require_same_inbox(results[before - 1]);
+    }
+    const std::size_t claim = waits ? before : before + 1;
     if (!waits && results.size() > claim && is_locked(results[claim])) return std::move(results[claim]);
-    require_all(pg, results, waits ? 3 : 5);
+    require_all(pg, results, waits ? claim + 1 : claim + 2);
     return std::move(results[claim]);
   }
 }
@@ -234,13 +239,18 @@ bool PostgresqlSession::take_over(const ClaimRequest& row, const ClaimedRow& see
 // A statement outside of a transaction sees only committed rows at every isolation level.
 std::optional<ClaimedRow> PostgresqlSession::find_committed(const ClaimRequest& row) {
   if (!prepared_) return std::nullopt;
-  const auto found = ask_existing(row, false);
+  const auto found = run([&](PostgresqlPipeline& pipeline) {
+    add(pipeline, existing_, std::array{row.consumer, row.business_key});
+    if (!pooled_) add(pipeline, same_inbox_);
+  });
   if (lost_statements(found)) return std::nullopt;
   if (!found.empty() && is_outdated(found[0])) {
     name_statements();
     return std::nullopt;
   }
-  return existing_in(found, 1);
+  auto existing = existing_in(found, pooled_ ? 1 : 2);
+  if (!pooled_) require_same_inbox(found[1]);
+  return existing;
 }
 
 std::vector<PostgresqlResult> PostgresqlSession::ask_existing(const ClaimRequest& row, bool then_roll_back) {

@@ -130,6 +130,11 @@ void PostgresqlSession::use_schema(const std::string& schema) {
   const std::string table = dialect_->table(consumed_message_table);
   if (table == table_) return;
   table_ = table;
+  // If the table was dropped, the claim itself fails, with the server's code.
+  same_inbox_.sql = fmt::format(
+      "SELECT CASE WHEN pg_catalog.to_regclass({0}) IS NULL THEN true ELSE "
+      "pg_catalog.to_regclass('{1}') OPERATOR(pg_catalog.=) pg_catalog.to_regclass({0}) END",
+      dialect_->text(table_), consumed_message_table);
   name_statements();
 }
 
@@ -146,6 +151,20 @@ std::vector<Problem> PostgresqlSession::unsafe_settings() {
           fmt::format("{}: different keys can become one", encoding == nullptr ? "unknown" : encoding), remedy}});
   }
   return problems;
+}
+
+void PostgresqlSession::refuse_other_inbox() {
+  if (!pooled_) require_same_inbox(exec(connection(), same_inbox_.sql));
+}
+
+/// `found` is the result of `same_inbox_`.
+void PostgresqlSession::require_same_inbox(const PostgresqlResult& found) const {
+  if (PQntuples(found.get()) == 1 && std::string_view(PQgetvalue(found.get(), 0, 0)) == "t") return;
+  if (PQtransactionStatus(native()) != PQTRANS_IDLE) exec(native(), "ROLLBACK");
+  throw_on_errors({{ErrorCode::unsafe_connection,
+                    {Severity::error, "search_path",
+                     fmt::format("it no longer finds {}, which this consumer uses since its first message", table_),
+                     "set it back, or make a consumer for each schema; a handler may use SET LOCAL"}}});
 }
 
 bool PostgresqlSession::intact() noexcept {

@@ -36,6 +36,7 @@ class PostgresqlSession final : public Session {
   void remember_settings() override;
   void use_schema(const std::string&) override;
   std::vector<Problem> unsafe_settings() override;
+  void refuse_other_inbox() override;
   void lend() override;
   bool reset() noexcept override;
   bool intact() noexcept override;
@@ -87,13 +88,14 @@ class PostgresqlSession final : public Session {
   void prepare_statements_of_caller();
 
   /// The statements that the server plans. A caller's connection keeps only these prepared.
-  std::array<Statement*, 5> planned_statements() noexcept {
-    return {&claim_, &claim_all_, &existing_, &allow_commit_, &allow_all_};
+  std::array<Statement*, 6> planned_statements() noexcept {
+    return {&claim_, &claim_all_, &existing_, &allow_commit_, &allow_all_, &same_inbox_};
   }
   std::string if_there_sql(std::string_view columns) const;
   void add(PostgresqlPipeline&, const Statement&, std::span<const PostgresqlValue> = {}) const;
   std::string begin_sql() const { return refuses_writes_ ? "BEGIN READ WRITE" : "BEGIN"; }
   void require_begun(const std::vector<PostgresqlResult>&) const;
+  void require_same_inbox(const PostgresqlResult&) const;
   Statement kept(const KeptStatement&);
 
   PostgresqlResult change_with(const std::string& sql);
@@ -132,6 +134,7 @@ class PostgresqlSession final : public Session {
   std::map<const KeptStatement*, std::string> kept_;  ///< Pool: the name of each statement that is prepared.
   Statement begin_, savepoint_, claim_, claim_all_, existing_, release_, own_role_, allow_commit_, allow_all_, commit_,
       settings_, no_wait_, wait_again_;
+  Statement same_inbox_;  ///< A caller's session: whether its search_path still finds the inbox of `use_schema`.
 };
 
 /// The column that a statement selects to allow the trigger to commit the claims with the token $1.

@@ -60,9 +60,11 @@ void PostgresqlSession::begin() {
   const auto results = run_pipeline(pg, [&](PostgresqlPipeline& pipeline) {
     pipeline.add(begin_.sql.c_str());
     pipeline.add(savepoint_.sql.c_str());
+    if (!pooled_) pipeline.add(same_inbox_.sql.c_str());
   });
   require_begun(results);
-  require_all(pg, results, 2);
+  require_all(pg, results, pooled_ ? 2 : 3);
+  if (!pooled_) require_same_inbox(results[2]);
 }
 
 /// Returns a statement that writes only the result: until now, the trigger has refused to commit the claim. Texts are

@@ -268,6 +268,7 @@ TEST_CASE("a proxy that resets the service's connection costs round trips for tw
     return proxy.round_trips() - before;
   };
   cost();
+  cost();  // it finds out whether the client library learns of another default database
   const int usual = cost();
   reset_unnoticed(*sql);
   cost();  // with statements that are not prepared

@@ -26,7 +26,7 @@ constexpr auto confirm_sql =
     "lease_expires_at = NULL WHERE consumer = ?1 AND business_key = ?2 AND attempt_token = ?3";
 
 /// It changes nothing, and commits.
-constexpr auto keep_sql =
+constexpr auto keep_row_sql =
     "UPDATE txinbox_consumed_message SET state = state WHERE consumer = ?1 AND business_key = ?2 AND state = "
     "'consumed'";
 
@@ -158,7 +158,7 @@ class SimSession final : public Session {
     std::size_t found = 0;
     server_.call(
         [&] {
-          found = server_.run(keep_sql, {text(consumer), text(business_key)});
+          found = server_.run(keep_row_sql, {text(consumer), text(business_key)});
         },
         ServerSession::Request::commit);
     return found == 1;
