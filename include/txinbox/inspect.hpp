@@ -43,8 +43,8 @@ struct ConsumerStatus {
   std::int64_t expired_leases = 0;     ///< Part of `consuming`: leases that expired. The next delivery takes them over.
   std::int64_t last_minute = 0;        ///< Part of `consumed`: rows of the last 60 seconds.
 
-  /// How many duplicates came. A consumer counts them in memory and writes the count about every ten seconds. A crash
-  /// loses what was not written.
+  /// How many duplicates came. A consumer counts them in memory. It writes the count with a duplicate that comes ten
+  /// seconds or more after the last write. A crash loses what was not written.
   std::int64_t duplicates = 0;
 
   /// The greatest age of an original when its duplicate came.

@@ -61,8 +61,9 @@ class Outbox {
   /// @errors      after a database error, the transaction must be rolled back.
   /// - `Error` invalid_message for a message that breaks the limits, before a statement is sent. If a handler lets this
   ///   error through, the delivery counts as a failed attempt, and `action_for` says `dead_letter`.
-  /// - `Error` schema_mismatch on PostgreSQL if the sequence of the table is behind its rows. The message is not the
-  ///   cause: nothing counts as failed, and `action_for` says `stop`. `txinbox doctor` says how to set the sequence.
+  /// - `Error` schema_mismatch on PostgreSQL if the sequence of the table is behind its rows, and on every database if
+  ///   `txinbox_outbox_database` lacks its row. The message is not the cause: nothing counts as failed, and
+  ///   `action_for` says `stop`. `txinbox doctor` says how to mend it.
   /// - A database error as it was. If the outbox has a row with the id that the caller gave, this is such an error,
   ///   too.
   ///

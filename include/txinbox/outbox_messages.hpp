@@ -50,8 +50,10 @@ struct OutboxStatus {
 
 /// Counts what is in the outbox.
 ///
-/// @blocking it reads the whole outbox once, without the payloads.
-/// @errors   `Error` schema_missing; a database error as it was.
+/// @transaction none may be open.
+/// @blocking    it reads the whole outbox once, without the payloads.
+/// @errors      `Error` transaction_open; what `verify` throws; unsafe_connection for all shards of a sharded database;
+///              a database error as it was.
 OutboxStatus outbox_status(ConnectionRef connection);
 
 /// A message in the outbox.
@@ -85,8 +87,9 @@ struct OutboxFilter {
 
 /// Lists messages of the outbox, in the order in which they were added.
 ///
-/// @errors `Error` schema_missing, invalid_argument for an id that is no UUID, and for `after`; a database error as it
-///         was.
+/// @transaction none may be open.
+/// @errors      `Error` transaction_open; what `verify` throws; invalid_argument for an id that is no UUID, and for
+///              `after`; a database error as it was.
 std::vector<OutboxMessageInfo> list_outbox(ConnectionRef connection, const OutboxFilter& filter = {});
 
 /// Lets relays publish parked messages again. The count of their attempts begins at zero. A retried message comes after

@@ -33,7 +33,12 @@ std::vector<Migration> migrations(const std::string& database);
 ///
 /// @transaction its own; none may be open. On SQLite and PostgreSQL all migrations and their versions commit together.
 ///              MariaDB and MySQL commit each DDL statement. There, the next call completes an interrupted migration.
-/// @blocking    it waits for another `migrate` on the same database, at most a minute.
+/// @blocking    it waits for another `migrate` on the same database, at most a minute, and on SQLite for every writer
+/// of
+///              the file. It does so also if no migration is pending. A migration of a large table can
+///              take long. On MariaDB and MySQL, a pool's connection waits for the reply of a statement at most 5 s
+///              longer than the larger one of `statement_timeout` and `lock_timeout`. Then `migrate` throws, and the
+///              server goes on. So for a large table set a long `statement_timeout`, or use `txinbox migrate`.
 /// @errors
 /// - `Error` transaction_open.
 /// - `Error` schema_mismatch if tables with these names have another structure.

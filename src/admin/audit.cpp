@@ -48,7 +48,7 @@ std::vector<AuditRecord> list_audit(ConnectionRef connection, const AuditFilter&
            fmt::format("SELECT id, {}, actor, action, consumer, business_key, messages, reason FROM {} WHERE {} "
                        "ORDER BY id DESC LIMIT {}",
                        dialect->utc_text("at"), dialect->table(backend::audit_table), condition_of(filter, *dialect),
-                       filter.limit),
+                       backend::limit_of(filter.limit)),
            8)) {
     const std::int64_t id = backend::number_in(row[0].value_or(""));
     records.push_back({.id = id,

@@ -111,7 +111,7 @@ void read_section(backend::Session& session, const FailedFilter& filter, FailedR
                        present_state(sql), sql.utc_text("f.first_failed_at"), sql.utc_text("f.last_failed_at"),
                        sql.milliseconds_since("f.last_failed_at"), filter.payloads ? sql.hex_text("f.payload") : "NULL",
                        sql.exact_time("f.last_failed_at"), counted_rows(filter, rows, section, sql),
-                       filter.limit - found.size()),
+                       backend::limit_of(filter.limit - found.size())),
            14)) {
     FailedMessage& message = found.emplace_back();
     message.consumer = row[0].value_or("");
@@ -152,7 +152,7 @@ std::vector<FailedMessage> read_uncounted(backend::Session& session, const Faile
                "c.state IN ('parked', 'torn', 'discarded') AND {} LIMIT {}",
                sql.utc_text("c.consumed_at"), sql.milliseconds_since("c.consumed_at"), sql.exact_time("c.consumed_at"),
                sql.table(backend::consumed_message_table), sql.text(filter.consumer), sql.text(filter.business_key),
-               condition, filter.limit),
+               condition, backend::limit_of(filter.limit)),
            5)) {
     FailedMessage& message = found.emplace_back();
     message.consumer = filter.consumer;
@@ -208,7 +208,8 @@ std::vector<FailedGroup> group_failed(ConnectionRef connection, const FailedFilt
            fmt::format(
                "SELECT consumer, state, last_error, count(*), {}, {} FROM ({}) failed GROUP BY consumer, state, "
                "last_error ORDER BY count(*) DESC, consumer, state, last_error LIMIT {}",
-               sql.utc_text("min(first_failed_at)"), sql.utc_text("max(last_failed_at)"), rows, filter.limit),
+               sql.utc_text("min(first_failed_at)"), sql.utc_text("max(last_failed_at)"), rows,
+               backend::limit_of(filter.limit)),
            6)) {
     groups.push_back({.consumer = row[0].value_or(""),
                       .state = state_of(row[1]),

@@ -48,10 +48,10 @@ class FindingReader {
              sql_,
              fmt::format("SELECT consumer, state, count(*), {}, sum(CASE WHEN {} THEN 1 ELSE 0 END), {} FROM {} WHERE "
                          "state IN ('consuming', 'parked', 'torn') AND (state <> 'torn' OR lease_expires_at IS NULL OR "
-                         "lease_expires_at <= {}) GROUP BY consumer, state ORDER BY consumer, state",
+                         "lease_expires_at <= {}) GROUP BY consumer, state ORDER BY consumer, state {}",
                          dialect_.utc_text("min(consumed_at)"), expired,
                          dialect_.utc_text(fmt::format("min(CASE WHEN {} THEN lease_expires_at END)", expired)),
-                         table(), dialect_.now()),
+                         table(), dialect_.now(), backend::all_rows),
              6)) {
       const std::string consumer = row[0].value_or("");
       const std::string state = row[1].value_or("");
@@ -101,8 +101,8 @@ class FindingReader {
     const std::string paused = dialect_.table(backend::pause_table);
     for (const Row& row :
          backend::query(sql_,
-                        fmt::format("SELECT consumer, {}, actor, reason FROM {} WHERE {} ORDER BY consumer",
-                                    dialect_.utc_text("paused_at"), paused, is_paused(dialect_)),
+                        fmt::format("SELECT consumer, {}, actor, reason FROM {} WHERE {} ORDER BY consumer {}",
+                                    dialect_.utc_text("paused_at"), paused, is_paused(dialect_), backend::all_rows),
                         4)) {
       const std::string consumer = row[0].value_or("");
       add(Severity::note, subject_of(consumer),
@@ -197,9 +197,9 @@ Notes read_notes(const backend::NativeConnection& sql, const backend::Dialect& d
   Notes notes;
   for (const Row& row :
        backend::query(sql,
-                      fmt::format("SELECT consumer, duplicates, oldest_duplicate, {}, retention, purged, {} FROM {}",
+                      fmt::format("SELECT consumer, duplicates, oldest_duplicate, {}, retention, purged, {} FROM {} {}",
                                   dialect.utc_text("oldest_duplicate_at"), dialect.utc_text("purged_at"),
-                                  dialect.table(backend::consumer_table)),
+                                  dialect.table(backend::consumer_table), backend::all_rows),
                       7)) {
     ConsumerNotes& note = notes[row[0].value_or("")];
     note.duplicates = number_or_zero(row[1]);

@@ -64,6 +64,7 @@ std::vector<Finding> diagnose(ConnectionRef connection) {
   };
   const auto tables = detail::examine(*catalog, database.name());
   take(tables.problems);
+  if (tables.has_outbox()) take(detail::missing_outbox_rows(*catalog, database.name()));
   const bool usable = std::ranges::none_of(tables.problems, [](const backend::Problem& p) {
     return p.finding.severity == Severity::error && !backend::concerns_optional(p);
   });
@@ -150,7 +151,8 @@ std::vector<LeaseInfo> list_leases(ConnectionRef connection, const LeaseFilter& 
           "FROM {} WHERE {} ORDER BY since, consumer, business_key LIMIT {}",
           dialect->utc_text("consumed_at"), dialect->utc_text("lease_expires_at"),
           dialect->milliseconds_since("consumed_at"), dialect->milliseconds_since("lease_expires_at"),
-          dialect->exact_time("consumed_at"), list.table(), condition_of(filter, list, *dialect), filter.limit),
+          dialect->exact_time("consumed_at"), list.table(), condition_of(filter, list, *dialect),
+          backend::limit_of(filter.limit)),
       11);
   std::vector<LeaseInfo> leases;
   for (const auto& row : rows) {
@@ -180,7 +182,8 @@ std::vector<ConflictingContent> list_conflicts(ConnectionRef connection, const C
   const auto catalog = connected->database().catalog(connected);
   const auto sql = connected->database().dialect(detail::schema_of_tables(*catalog, backend::inbox_tables));
   const std::string page =
-      fmt::format("ORDER BY last_at DESC, consumer DESC, business_key DESC, content_hash DESC LIMIT {}", filter.limit);
+      fmt::format("ORDER BY last_at DESC, consumer DESC, business_key DESC, content_hash DESC LIMIT {}",
+                  backend::limit_of(filter.limit));
   std::vector<ConflictingContent> found;
   // SQLite computes the columns before it sorts, and here only for the rows that are left.
   for (const auto& row : backend::query(

@@ -58,9 +58,9 @@ std::vector<ConsumerPause> list_pauses(ConnectionRef connection) {
   std::vector<ConsumerPause> pauses;
   for (const backend::Row& row :
        backend::query(*sql,
-                      fmt::format("SELECT consumer, {}, {}, reason, actor FROM {} WHERE {} ORDER BY consumer",
+                      fmt::format("SELECT consumer, {}, {}, reason, actor FROM {} WHERE {} ORDER BY consumer {}",
                                   dialect->utc_text("paused_at"), dialect->utc_text("resumes_at"),
-                                  dialect->table(backend::pause_table), detail::is_paused(*dialect)),
+                                  dialect->table(backend::pause_table), detail::is_paused(*dialect), backend::all_rows),
                       5)) {
     pauses.push_back({.consumer = row[0].value_or(""),
                       .paused_at = backend::time_in(row[1]),

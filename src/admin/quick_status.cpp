@@ -39,10 +39,11 @@ void read_if_allowed(backend::Catalog& catalog, std::string_view table, const F&
 
 std::set<std::string> paused_consumers(const backend::NativeConnection& connection, const backend::Dialect& sql) {
   std::set<std::string> names;
-  for (const backend::Row& row : backend::query(
-           connection,
-           fmt::format("SELECT consumer FROM {} WHERE {}", sql.table(backend::pause_table), detail::is_paused(sql)),
-           1)) {
+  for (const backend::Row& row :
+       backend::query(connection,
+                      fmt::format("SELECT consumer FROM {} WHERE {} {}", sql.table(backend::pause_table),
+                                  detail::is_paused(sql), backend::all_rows),
+                      1)) {
     names.insert(row[0].value_or(""));
   }
   return names;

@@ -36,9 +36,10 @@ std::int64_t StatusReader::read_rows(const Notes& notes) {
     columns += fmt::format(", count(CASE WHEN {} THEN 1 END)", condition);
   }
   std::int64_t all = 0;
-  for (const Row& row : query(fmt::format("SELECT {} FROM {} WHERE {} GROUP BY consumer", columns,
-                                          dialect_.table(backend::consumed_message_table), is_meant("consumer")),
-                              11)) {
+  for (const Row& row :
+       query(fmt::format("SELECT {} FROM {} WHERE {} GROUP BY consumer {}", columns,
+                         dialect_.table(backend::consumed_message_table), is_meant("consumer"), backend::all_rows),
+             11)) {
     ConsumerStatus& consumer = of(name_in(row));
     all += number_or_zero(row[1]);
     consumer.oldest = backend::time_in(row[2]);
@@ -62,11 +63,12 @@ void StatusReader::read_last_minute() {
 Counts StatusReader::consumed_within(std::chrono::seconds time) const {
   constexpr std::string_view consumer = "coalesce(consumer, '')";
   Counts counts;
-  for (const Row& row : query(
-           fmt::format("SELECT {}, count(*) FROM {} WHERE state = 'consumed' AND consumed_at >= {} AND {} GROUP BY {}",
-                       consumer, dialect_.table(backend::consumed_message_table), dialect_.before(time),
-                       is_meant("consumer"), consumer),
-           2)) {
+  for (const Row& row :
+       query(fmt::format(
+                 "SELECT {}, count(*) FROM {} WHERE state = 'consumed' AND consumed_at >= {} AND {} GROUP BY {} {}",
+                 consumer, dialect_.table(backend::consumed_message_table), dialect_.before(time), is_meant("consumer"),
+                 consumer, backend::all_rows),
+             2)) {
     counts[name_in(row)] = number_or_zero(row[1]);
   }
   return counts;
@@ -78,9 +80,9 @@ void StatusReader::read_failed(Parked parked) {
   for (const Row& row : query(
            fmt::format("SELECT f.consumer, f.state, count(*) FROM (SELECT f.consumer, (SELECT m.state FROM {} m WHERE "
                        "m.consumer = f.consumer AND m.business_key = f.business_key) AS state FROM {} f WHERE "
-                       "f.attempts > 0 AND {}) f GROUP BY f.consumer, f.state",
+                       "f.attempts > 0 AND {}) f GROUP BY f.consumer, f.state {}",
                        dialect_.table(backend::consumed_message_table), dialect_.table(backend::failed_message_table),
-                       is_meant("f.consumer")),
+                       is_meant("f.consumer"), backend::all_rows),
            3)) {
     ConsumerStatus& consumer = of(name_in(row));
     const std::string state = row[1].value_or(std::string(to_string(RowState::consuming)));
@@ -91,9 +93,10 @@ void StatusReader::read_failed(Parked parked) {
 }
 
 void StatusReader::read_conflicts() {
-  for (const Row& row : query(fmt::format("SELECT consumer, sum(deliveries) FROM {} WHERE {} GROUP BY consumer",
-                                          dialect_.table(backend::conflicting_message_table), is_meant("consumer")),
-                              2)) {
+  for (const Row& row :
+       query(fmt::format("SELECT consumer, sum(deliveries) FROM {} WHERE {} GROUP BY consumer {}",
+                         dialect_.table(backend::conflicting_message_table), is_meant("consumer"), backend::all_rows),
+             2)) {
     of(name_in(row)).conflicts = number_or_zero(row[1]);
   }
 }
@@ -113,9 +116,9 @@ void StatusReader::find_names() {
 void StatusReader::read_leases() {
   const LeaseList leases(dialect_, LeaseList::Index::used);
   for (const Row& row :
-       query(fmt::format("SELECT {}, count(*), count(CASE WHEN {} > 0 THEN 1 END) FROM {} WHERE {} GROUP BY {}",
+       query(fmt::format("SELECT {}, count(*), count(CASE WHEN {} > 0 THEN 1 END) FROM {} WHERE {} GROUP BY {} {}",
                          leases.consumer(), dialect_.milliseconds_since("lease_expires_at"), leases.table(),
-                         leases.condition(consumer_), leases.consumer()),
+                         leases.condition(consumer_), leases.consumer(), backend::all_rows),
              3)) {
     ConsumerStatus& consumer = of(name_in(row));
     consumer.expired_leases = number_or_zero(row[2]);

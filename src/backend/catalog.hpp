@@ -54,6 +54,10 @@ class Catalog {
   /// Returns whether `table` can exist in `schema` although this user does not see it.
   virtual bool may_hide(const std::string& /*schema*/, std::string_view /*table*/) { return false; }
 
+  /// Returns whether this user may read a table that `find_schema` has found, if a denied read would abort the
+  /// transaction. Otherwise true.
+  virtual bool may_read(std::string_view /*table*/) { return true; }
+
   /// Returns notes and warnings: the settings that make a commit less than durable, and what can keep keys locked for
   /// long.
   virtual std::vector<Finding> check_server() = 0;

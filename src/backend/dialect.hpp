@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
 #include <memory>
 #include <span>
 #include <string>
@@ -37,6 +40,15 @@ inline std::vector<std::string_view> bytes_of(std::span<const Parameter> paramet
   for (const Parameter& each : parameters) bytes.push_back(each.value);
   return bytes;
 }
+
+/// Returns the number of rows for LIMIT. No database takes a number of more than 63 bits everywhere.
+inline std::int64_t limit_of(std::size_t rows) noexcept {
+  return static_cast<std::int64_t>(std::min<std::size_t>(rows, std::numeric_limits<std::int64_t>::max()));
+}
+
+/// Ends a SELECT of all rows. Without a LIMIT, MariaDB and MySQL return only as many rows as the setting
+/// sql_select_limit says.
+inline constexpr std::string_view all_rows = "LIMIT 9223372036854775807";
 
 /// A statement that the sessions of a pool keep prepared. Its address identifies it.
 struct KeptStatement {

@@ -27,6 +27,9 @@ inline constexpr std::string_view outbox_database_table = "txinbox_outbox_databa
 inline constexpr std::string_view pause_table = "txinbox_pause";
 inline constexpr std::string_view audit_table = "txinbox_audit";
 
+/// The number of rows of `outbox_part_table`.
+inline constexpr int outbox_parts = 64;
+
 /// The tables of the inbox in which a consumer can have rows.
 inline constexpr std::array inbox_tables{consumed_message_table, failed_message_table, conflicting_message_table,
                                          consumer_table};

@@ -70,7 +70,7 @@ std::vector<Listed> read(backend::Session& session, const OutboxFilter& filter, 
                        "WHERE seq > {} AND {} ORDER BY seq LIMIT {}",
                        sql.utc_text("created_at"), sql.milliseconds_since("created_at"), sql.utc_text("parked_at"),
                        filter.payloads ? sql.hex_text("payload") : "NULL", sql.table(backend::outbox_message_table),
-                       after, condition_of(filter, sql), filter.limit),
+                       after, condition_of(filter, sql), backend::limit_of(filter.limit)),
            11)) {
     const auto take = [&](std::size_t column) { return std::move(row[column]).value_or(""); };
     OutboxMessageInfo message{.id = take(1),
@@ -142,8 +142,9 @@ void read_relays(backend::Session& session, OutboxStatus& status) {
   }
   for (backend::Row& row : session.read(
            fmt::format("SELECT r.name, {}, {}, (SELECT count(*) FROM {} p WHERE p.owner = r.token) FROM {} r ORDER BY "
-                       "r.name",
-                       sql.utc_text("r.started_at"), sql.milliseconds_since("r.lease_expires_at"), parts, relays),
+                       "r.name {}",
+                       sql.utc_text("r.started_at"), sql.milliseconds_since("r.lease_expires_at"), parts, relays,
+                       backend::all_rows),
            4)) {
     OutboxRelayInfo& relay = status.relays.emplace_back();
     relay.name = row[0].value_or("");

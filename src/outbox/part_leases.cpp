@@ -4,6 +4,10 @@
 #include <iterator>
 #include <utility>
 
+#include <fmt/format.h>
+#include <txinbox/error.hpp>
+
+#include "backend/table_check.hpp"
 #include "base/process.hpp"
 #include "pool/with_session.hpp"
 #include "schema/verification.hpp"
@@ -61,6 +65,11 @@ bool PartLeases::balance(const OutboxPartTable& table) {
   // Read the relays after the parts. If an owner of a part is missing then, its row was removed, and its token never
   // comes back.
   const auto all = table.parts();
+  if (all.size() != backend::outbox_parts) {
+    throw Error(ErrorCode::schema_mismatch,
+                fmt::format("{} has {} of its {} rows, so messages would stay in the outbox; run `txinbox migrate`",
+                            backend::outbox_part_table, all.size(), backend::outbox_parts));
+  }
   const std::set<std::string> relays = table.relays();
   const std::string us = token_.hex();
   std::vector<int> mine, free;

@@ -80,10 +80,11 @@ std::vector<Migration> migrate(ConnectionRef connection) {
   const auto before = detail::examine(*catalog, database.name());
   refuse_foreign_tables(before);
   // Each migration can run again, and makes only what is missing.
-  const bool incomplete = std::ranges::any_of(before.problems, [](const Problem& problem) {
+  const bool lacks_tables = std::ranges::any_of(before.problems, [](const Problem& problem) {
     return problem.code == ErrorCode::schema_missing && problem.finding.severity == Severity::error;
   });
-  const int from = incomplete ? 0 : before.version;
+  const bool lacks_rows = before.has_outbox() && !detail::missing_outbox_rows(*catalog, database.name()).empty();
+  const int from = lacks_tables || lacks_rows ? 0 : before.version;
   std::vector<Migration> applied;
   for (Migration& migration : migrations(std::string(database.name()))) {
     if (migration.version <= from) continue;
@@ -110,8 +111,8 @@ std::vector<MigrationState> migration_states(ConnectionRef connection) {
     const auto dialect = database.dialect(schema);
     for (const auto& row :
          backend::query(*sql,
-                        fmt::format("SELECT version, name, {} FROM {}", dialect->utc_text("applied_at"),
-                                    dialect->table(backend::schema_table)),
+                        fmt::format("SELECT version, name, {} FROM {} {}", dialect->utc_text("applied_at"),
+                                    dialect->table(backend::schema_table), backend::all_rows),
                         3)) {
       const int version = static_cast<int>(backend::number_in(row[0].value_or("")));
       const auto [found, is_new] = states.try_emplace(version);

@@ -8,6 +8,7 @@
 #include <optional>
 #include <utility>
 
+#include "backend/failure.hpp"
 #include "backend/query.hpp"
 #include "backend/registry.hpp"
 #include "backend/table_check.hpp"
@@ -174,6 +175,31 @@ SchemaReport examine(backend::Catalog& catalog, std::string_view database) {
     if (catalog.may_hide(result.schema, p.finding.subject)) p.finding.severity = Severity::note;
   }
   return result;
+}
+
+std::vector<Problem> missing_outbox_rows(backend::Catalog& catalog, std::string_view database) {
+  std::vector<Problem> problems;
+  const auto require = [&](std::string_view table, std::string_view condition, std::int64_t rows) {
+    const std::string schema = catalog.find_schema(table);
+    if (schema.empty() || !catalog.may_read(table)) return;
+    const std::string name = backend::database_named(database).dialect(schema)->table(table);
+    const auto found = catalog.read(fmt::format("SELECT count(*) FROM {} WHERE {}", name, condition), 1);
+    const std::int64_t count = found.empty() ? 0 : backend::number_in(found[0][0].value_or("0"));
+    if (count == rows) return;
+    problems.push_back({ErrorCode::schema_missing,
+                        {Severity::error, std::string(table), fmt::format("it has {} of its {} rows", count, rows),
+                         "call txinbox::migrate, or run `txinbox migrate`"}});
+  };
+  try {
+    require(backend::outbox_part_table, fmt::format("part >= 0 AND part < {}", backend::outbox_parts),
+            backend::outbox_parts);
+    require(backend::outbox_database_table, "one = 1", 1);
+  } catch (const DatabaseError&) {
+    const Failure failure = Failure::current();
+    if (failure.is_fatal_to_session() || failure.is_transient() || failure.is_of_environment()) throw;
+    // This user may not read the outbox: it is that of a service without an outbox.
+  }
+  return problems;
 }
 
 std::string verify_for_consuming(const backend::ConnectionPtr& connection) {

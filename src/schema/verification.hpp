@@ -26,6 +26,11 @@ struct SchemaReport {
 /// Compares the tables with the migrations of `database`. It runs a few quick queries.
 SchemaReport examine(backend::Catalog& catalog, std::string_view database);
 
+/// Finds tables of the outbox without the rows that the migration inserts. On MariaDB and MySQL, a migration that is
+/// killed leaves them so, and so does a copy of the schema without its content. Then no relay publishes, or no handler
+/// can add a message. Finds nothing if the user may not read these tables.
+std::vector<backend::Problem> missing_outbox_rows(backend::Catalog& catalog, std::string_view database);
+
 /// Verifies the tables and the settings, and returns the schema of the tables.
 ///
 /// Call it before the first claim on a connection.

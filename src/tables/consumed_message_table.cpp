@@ -66,11 +66,6 @@ std::string ConsumedMessageTable::restart_clock_sql(std::string_view consumer, s
                      is_claim(consumer, business_key, token));
 }
 
-std::string ConsumedMessageTable::keep_sql(std::string_view consumer, std::string_view business_key) const {
-  return fmt::format("UPDATE {} SET attempts = 1 - COALESCE(attempts, 0) WHERE {} AND state = 'consumed'", table(),
-                     session_.dialect().is_key(consumer, business_key));
-}
-
 bool ConsumedMessageTable::park(std::string_view consumer, const Message& message) const {
   const backend::Dialect& sql = session_.dialect();
   const ContentHash hash(message.content);

@@ -34,10 +34,6 @@ class ConsumedMessageTable {
   /// Returns the UPDATE after which this claim is new, however long its handler has run.
   std::string restart_clock_sql(std::string_view consumer, std::string_view business_key, const Token&) const;
 
-  /// Returns the UPDATE of a consumed row after which the commit of this transaction waits until that row is durable.
-  /// See `Session::wait_until_durable`.
-  std::string keep_sql(std::string_view consumer, std::string_view business_key) const;
-
   /// Inserts a parked row. Returns false if the key has a row, or if somebody holds the key.
   bool park(std::string_view consumer, const Message&) const;
 

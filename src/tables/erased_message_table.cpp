@@ -2,7 +2,6 @@
 
 #include <array>
 #include <cstdint>
-#include <limits>
 
 #include <fmt/format.h>
 
@@ -20,12 +19,10 @@ std::vector<ErasedMessage> ErasedMessageTable::read() const {
   const backend::Dialect& sql = session_.dialect();
   std::vector<ErasedMessage> erased;
   for (backend::Row& row : session_.read(
-           // Without a LIMIT, MariaDB and MySQL take the setting sql_select_limit.
            fmt::format("SELECT business_key, state, {} FROM {} WHERE consumer = {} AND business_key >= {} AND "
-                       "business_key < {} LIMIT {}",
+                       "business_key < {} {}",
                        sql.milliseconds_since("consumed_at"), sql.table(backend::consumed_message_table),
-                       sql.text(consumer_), sql.text(erased_key_prefix), sql.text(erased_key_end),
-                       std::numeric_limits<std::int64_t>::max()),
+                       sql.text(consumer_), sql.text(erased_key_prefix), sql.text(erased_key_end), backend::all_rows),
            3)) {
     erased.push_back({.key = std::move(row[0]).value_or(""),
                       .is_consumed = row[1] == to_string(RowState::consumed),

@@ -22,7 +22,7 @@ int outbox_part(std::string_view key, std::string_view id) noexcept {
     hash ^= static_cast<unsigned char>(c);
     hash *= 16'777'619U;
   }
-  return static_cast<int>(hash % outbox_parts);
+  return static_cast<int>(hash % backend::outbox_parts);
 }
 
 namespace {
@@ -146,7 +146,7 @@ std::string condition_of(const backend::Dialect& sql, const OutboxQuery& query) 
     condition += fmt::format(" AND m.seq IN (0, {}) AND CASE WHEN m.aggregateid = {} THEN 1 ELSE 0 END = 1",
                              fmt::join(query.rows, ", "), sql.text(""));
   }
-  if (query.parts.size() < outbox_parts) {
+  if (query.parts.size() < backend::outbox_parts) {
     condition += fmt::format(" AND m.part IN ({})", fmt::join(query.parts, ", "));
   }
   return condition;

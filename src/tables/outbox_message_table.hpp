@@ -18,8 +18,6 @@ namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace detail {
 
-inline constexpr int outbox_parts = 64;
-
 /// Returns the part of a message: a hash of its key. For a message without a key, it is a hash of its id.
 int outbox_part(std::string_view key, std::string_view id) noexcept;
 

@@ -10,7 +10,6 @@
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace detail {
-namespace {}  // namespace
 
 OutboxPartTable::OutboxPartTable(backend::Session& session)
     : session_(session),
@@ -39,8 +38,8 @@ void OutboxPartTable::remove_expired() const {
 
 std::set<std::string> OutboxPartTable::relays() const {
   std::set<std::string> tokens;
-  for (const backend::Row& row :
-       session_.read(fmt::format("SELECT {} FROM {}", session_.dialect().hex_token("token"), relays_), 1)) {
+  for (const backend::Row& row : session_.read(
+           fmt::format("SELECT {} FROM {} {}", session_.dialect().hex_token("token"), relays_, backend::all_rows), 1)) {
     tokens.insert(lower_case(row[0].value_or("")));
   }
   return tokens;
@@ -48,8 +47,10 @@ std::set<std::string> OutboxPartTable::relays() const {
 
 std::vector<std::pair<int, std::string>> OutboxPartTable::parts() const {
   std::vector<std::pair<int, std::string>> all;
-  for (const backend::Row& row : session_.read(
-           fmt::format("SELECT part, {} FROM {} ORDER BY part", session_.dialect().hex_token("owner"), parts_), 2)) {
+  for (const backend::Row& row :
+       session_.read(fmt::format("SELECT part, {} FROM {} ORDER BY part {}", session_.dialect().hex_token("owner"),
+                                 parts_, backend::all_rows),
+                     2)) {
     all.emplace_back(static_cast<int>(backend::number_in(row[0].value_or(""))), lower_case(row[1].value_or("")));
   }
   return all;

@@ -81,8 +81,7 @@ class Transaction::Impl {
           "not catch such errors, and have the message delivered again");
     }
     // A commit that changes something makes the rows durable that this transaction has read.
-    const detail::ConsumedMessageTable table(*session_, backend::TransactionUse::open);
-    for (const Key& each : not_durable_) guarded_.add_write(table.keep_sql(each.consumer, each.business_key));
+    for (const Key& each : not_durable_) guarded_.add_write(session_->keep_sql(each.consumer, each.business_key));
     try {
       guarded_.commit();
       not_durable_.clear();

@@ -28,6 +28,11 @@ class PostgresqlCatalog final : public Catalog {
                                         table));
   }
 
+  bool may_read(std::string_view table) override {
+    return query_text(sql_, fmt::format("SELECT pg_catalog.has_table_privilege(pg_catalog.to_regclass('{}'), 'SELECT')",
+                                        table)) == "t";
+  }
+
   std::vector<Problem> check_tables(const std::string& schema) override {
     return check_postgresql_tables(sql_, schema);
   }
