@@ -106,7 +106,8 @@ struct RunOptions {
   /// handler has consumed another message, or when no other message is there that could show this. Until then, the
   /// failure is not in the database, and the handler may run more than `max_attempts` times for the message. If the
   /// breaker trips, these failures never count: the messages run again when the handler works. A message that the
-  /// handler rejects is a dead letter at once. docs/guides/bad-deployment.md has the limits.
+  /// handler refuses for good (`Error` rejected, unreadable, invalid_key, invalid_message, result_too_large) is a dead
+  /// letter at once. docs/guides/bad-deployment.md has the limits.
   BreakerOptions breaker = {};
 
   /// `run` returns when for this time no message has come, and `run` has held none. None: never. At most 100,000 days.

@@ -160,14 +160,15 @@ void Loop::iterate(bool may_poll) {
   notify_status();
   const std::size_t room = may_poll ? scheduler_.call(&Scheduler::room) : 0;
   auto incoming = source_.poll(room, time_to_wait());
-  const bool polled_nothing = room > 0 && incoming.empty();
+  const bool polled_nothing = incoming.empty();
   if (std::exchange(may_have_lost_, false)) forget_lost();
   receive(std::move(incoming));
-  if (idle_exit_.is_set()) end_if_idle(polled_nothing);
+  if (idle_exit_.is_set()) end_if_idle(room > 0, polled_nothing);
 }
 
-void Loop::end_if_idle(bool polled_nothing) {
-  if (!scheduler_.call(&Scheduler::is_empty)) return idle_exit_.busy(Clock::now());
+/// The time without room, such as a pause, is no idle time.
+void Loop::end_if_idle(bool had_room, bool polled_nothing) {
+  if (!had_room || !scheduler_.call(&Scheduler::is_empty)) return idle_exit_.busy(Clock::now());
   if (!polled_nothing) return;
   const auto end = idle_exit_.polled_nothing(source_.status(), Clock::now());
   if (!end) return;

@@ -33,7 +33,7 @@ class Loop {
   void work();
   void end_pause_if_over() noexcept;
   void iterate(bool may_poll);
-  void end_if_idle(bool polled_nothing);
+  void end_if_idle(bool had_room, bool polled_nothing);
   std::chrono::milliseconds time_to_wait();
   void receive(std::vector<Incoming> incoming);
   void settle();

@@ -26,14 +26,6 @@ bool is_failure_of(const Result& result) noexcept {
   return result.outcome == Outcome::failed || (result.outcome == Outcome::parked && result.error);
 }
 
-/// Whether the handler has refused the message for good, but this is not stored.
-bool is_refused_by_handler(const Result& result) noexcept {
-  const Failure failure(result.error);
-  return result.outcome == Outcome::failed &&
-         (failure.is(ErrorCode::rejected) || failure.is(ErrorCode::result_too_large) ||
-          failure.is(ErrorCode::invalid_message));
-}
-
 /// Why a delivery that failed is a dead letter. `becomes_dead_letter` recognizes `rejected`.
 std::string_view reason_of(const std::exception_ptr& error) noexcept {
   const Failure failure(error);
@@ -108,7 +100,9 @@ void Scheduler::decide(const EntryPtr& entry, Result& result, Time now) {
     case Action::dead_letter:
       if (keeps_order(*entry)) {
         if (result.outcome == Outcome::parked) return waits_for_operator(entry, result, now);
-        if (is_refused_by_handler(result)) return runs_again(entry, result, now);  // until its failures park it
+        // The handler has refused the message for good, but this is not stored: it runs until its failures park it.
+        const bool is_refused = result.outcome == Outcome::failed && !entry->failed_before_handler;
+        if (is_refused) return runs_again(entry, result, now);
       }
       if (result.outcome == Outcome::parked && entry->handler_failed) breaker_.failed(entry, result.error, now);
       becomes_dead_letter(entry,

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstddef>
+#include <functional>
 #include <stdexcept>
 #include <stop_token>
 #include <string>
@@ -44,9 +45,11 @@ struct HoldingRun {
     }));
   }
 
+  std::function<void()> fail = [] { throw std::runtime_error("no stock"); };
+
   void handle(soci::session& sql, Delivery& delivery) {
     add_effect(sql, delivery);
-    if (delivery.message().business_key == "order-3" && !is_repaired) throw std::runtime_error("no stock");
+    if (delivery.message().business_key == "order-3" && !is_repaired) fail();
     log.add(delivery.message().business_key);
   }
 
@@ -100,6 +103,21 @@ TEST_CASE("a parked message is held also after a restart, and its order is kept 
   CHECK(t.run_until_held(others).consumed == 0);
   CHECK(t.broker.acknowledged() == 3);
 
+  CHECK(retry_failed(t.pool.acquire().session(), {.consumer = "order-service"}) == 1);
+  (void)t.run_once(t.consumer_options);
+  t.check_order_kept();
+}
+
+TEST_CASE("a message whose handler refuses it with an error of txinbox is parked, and keeps its order") {
+  HoldingRun t;
+  for (const ErrorCode code : {ErrorCode::unreadable, ErrorCode::invalid_key, ErrorCode::invalid_message}) {
+    SUBCASE(std::string(to_string(code)).c_str()) {
+      t.fail = [code] { throw Error(code, "the handler cannot use it"); };
+    }
+  }
+  CHECK(t.run_until_held(3).dead_letters == 0);
+  CHECK(t.db.claim_of("order-3") == "parked");
+  t.is_repaired = true;
   CHECK(retry_failed(t.pool.acquire().session(), {.consumer = "order-service"}) == 1);
   (void)t.run_once(t.consumer_options);
   t.check_order_kept();

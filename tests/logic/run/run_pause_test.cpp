@@ -1,11 +1,14 @@
 // `run` while an operator has paused the consumer.
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <optional>
 #include <stop_token>
 #include <string>
 #include <thread>
+#include <utility>
+#include <vector>
 
 #include <doctest/doctest.h>
 #include <soci/soci.h>
@@ -70,6 +73,55 @@ TEST_CASE("a consumer that is paused runs nothing until it is resumed, and does 
   operator_thread.join();
   t.check_all_consumed(summary);
   CHECK(summary.retries == 0);
+}
+
+/// While `run` has no room, the source loses what it has delivered. It answers a poll with room only after it was asked
+/// once, like a broker that is far away, and it does not know whether messages wait.
+class LateSource : public MemorySource {
+ public:
+  using MemorySource::MemorySource;
+
+  std::vector<Incoming> poll(std::size_t max, std::chrono::milliseconds wait) override {
+    if (max == 0) {
+      ++polls_without_room;
+      if (!std::exchange(has_lost_, true)) take_back(0);
+    } else if (!is_asked_) {
+      std::this_thread::sleep_for(std::min(wait, 20ms));
+      is_asked_ = true;
+      return {};
+    }
+    is_asked_ = max > 0;
+    return MemorySource::poll(max, wait);
+  }
+
+  SourceStatus status() override {
+    SourceStatus status = MemorySource::status();
+    status.at_end.reset();
+    return status;
+  }
+
+  int polls_without_room = 0;
+
+ private:
+  bool is_asked_ = false, has_lost_ = false;
+};
+
+TEST_CASE("a pause is no idle time, also if the broker takes back what was delivered") {
+  PausedRun t;
+  t.pause();
+  LateSource source(t.broker);
+  RunOptions options = until_idle();
+  options.idle_exit = 500ms;
+  std::jthread operator_thread([&] {
+    CHECK(eventually([&] { return t.paused == 1; }));
+    std::this_thread::sleep_for(1500ms);
+    t.resume();
+  });
+  TxConsumer consumer(t.pool, "svc", t.options);
+  const RunSummary summary = run(source, consumer, body_is_key, add_effect, options);
+  operator_thread.join();
+  t.check_all_consumed(summary);
+  CHECK(source.polls_without_room < 100);  // it waits, and asks the database once a second
 }
 
 TEST_CASE("a pause ends by itself when its time is over") {
