@@ -129,6 +129,9 @@ TEST_CASE("failed list, retry and discard accept a file of keys, and name the un
   CHECK(json[0].at("business_key") == "o3");
   CHECK(json[1].at("business_key") == "o1");
   CHECK(failed({"list", "--limit", "1"}, "o3\no1\n").err == "txinbox: there are more than 1; --limit shows more\n");
+  const Ended limited = failed({"list", "--limit", "1"}, "o3\no1\no4\nx\n");
+  CHECK(limited.status == 1);
+  CHECK(limited.err.starts_with("txinbox: line 4: no failed message of the business key 'x' is chosen\n"));
 
   const Ended retried = failed({"retry", "--json"}, "o1\no2\nx\n");
   CHECK(retried.status == 1);

@@ -201,6 +201,19 @@ TEST_CASE("a program that is slower than a batch makes progress, and its text ca
   CHECK(ended.err.find("\\x1b[31m; parked") != std::string::npos);
 }
 
+TEST_CASE("relay --until-empty goes on after the database has ended its connections" *
+          doctest::skip(!on_postgresql())) {
+  const TestDatabase db;
+  const Publisher publisher("sleep 0.3");
+  for (int i = 0; i < 5; ++i) add(db, "k" + std::to_string(i));
+  Command command({"relay", "--exec", publisher.command(), "--batch", "1", "--until-empty"},
+                  db.url() + "&application_name=until_empty");
+  REQUIRE(command.printed("publishes 64 of the 64 parts"));
+  db.run("select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'until_empty'");
+  CHECK(command.wait().status == 0);
+  CHECK(db.number("select count(*) from txinbox_outbox_message") == 0);
+}
+
 TEST_CASE("a signal ends the relay, and other relays can take its parts at once") {
   const TestDatabase db;
   const Publisher publisher(":");

@@ -136,6 +136,8 @@ TEST_CASE("a placeholder that nothing would be bound to is refused") {
     CHECK(refused(sql, sqlite3));
   }
   CHECK(refused("select $1", postgresql));
+  CHECK(refused("select ?, :x", mysql));
+  CHECK_FALSE(refused("select '?', `?`, :x -- ?", mysql));
 }
 
 TEST_CASE("a statement that would end the transaction is refused before it runs") {

@@ -42,7 +42,8 @@ std::string_view explanation(EraseOutcome outcome) {
   return {};
 }
 
-/// The messages name the line of the file and not the key: what is erased must not be in a log.
+/// The messages name the line of the file and not the key: what is erased must not be in a log. All keys of the file
+/// are erased together, so an error has no line.
 void say_unchanged(const EraseCommand& command, const FileKey& key, EraseOutcome outcome) {
   message(command.rows.has_file() ? fmt::format("txinbox: line {}: {}", key.line, explanation(outcome))
                                   : fmt::format("txinbox: the message: {}", explanation(outcome)));

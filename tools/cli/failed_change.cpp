@@ -34,11 +34,11 @@ std::string count_of(std::size_t count, std::string_view one, std::string_view m
 }
 
 /// Changes one state after the other, so that messages that cannot be changed are not listed repeatedly. Messages that
-/// fail during this call are not changed: their last failure is too recent for the filter.
-std::size_t change_all(soci::session& session, const Change& change, const FailedOptions& options) {
+/// fail during this call are not changed: their last failure is too recent for the filter. `changed`: it adds the
+/// messages of each call there, also if a later call throws.
+void change_all(soci::session& session, const Change& change, const FailedOptions& options, std::size_t& changed) {
   const auto began = std::chrono::steady_clock::now();
   const std::optional by(options.by.action());
-  std::size_t changed = 0;
   for (const FailedState state : change.states) {
     FailedFilter filter = options.filter();
     if (filter.state.value_or(state) != state) continue;
@@ -53,7 +53,6 @@ std::size_t change_all(soci::session& session, const Change& change, const Faile
       changed += some;
     } while (some > 0 && options.all);
   }
-  return changed;
 }
 
 /// The number of chosen messages, up to `at_once`.
@@ -89,10 +88,11 @@ bool changes_torn(const Change& change) {
 /// `where`: a prefix of the message about keys that were not changed.
 void change_some(soci::session& session, const Change& change, const FailedOptions& options, const std::string& where,
                  Changed& so_far) {
-  const std::size_t changed = change_all(session, change, options);
+  const std::size_t before = so_far.messages;
+  change_all(session, change, options, so_far.messages);
+  const std::size_t changed = so_far.messages - before;
   const std::size_t torn =
       changes_torn(change) || !options.state.empty() ? 0 : count_in(session, options, FailedState::torn);
-  so_far.messages += changed;
   so_far.torn += torn;
   if (changed == 0) ++so_far.unchanged;
   if (torn > 0) {
@@ -125,17 +125,18 @@ int run_change(const Change& change, const FailedOptions& options) {
   soci::session& session = connection.session();
   Output output;
   Changed changed;
-  if (!options.has_file()) {
-    change_some(session, change, options, "", changed);
-  } else {
-    try {
-      for_each_key(keys, [&](const FileKey& each) {
-        change_some(session, change, options.with_key(each.key), fmt::format("line {}: ", each.line), changed);
-      });
-    } catch (...) {
-      print(output, change, options, changed);
-      throw;
+  try {
+    if (!options.has_file()) change_some(session, change, options, "", changed);
+    for_each_key(keys, [&](const FileKey& each) {
+      change_some(session, change, options.with_key(each.key), fmt::format("line {}: ", each.line), changed);
+    });
+  } catch (...) {
+    if (options.has_file()) print(output, change, options, changed);
+    if (options.all) {  // each message has a transaction of its own, also in the call that failed
+      message(fmt::format("txinbox: {} at least {} before the error; run it again", change.done,
+                          count_of(changed.messages, "message", "messages")));
     }
+    throw;
   }
   print(output, change, options, changed);
   if (changed.messages == 0) say_if_unknown(session, options.consumer);

@@ -34,19 +34,18 @@ int print_payload(Output& output, const FailedMessage& failed) {
   return output.failed() ? exit_stopped : exit_ok;
 }
 
-/// The messages that the filters choose, for each key of the file. `all`: false if one of them is not listed.
+/// The messages that the filters choose, for each key of the file. `all`: false if one of the keys has none.
 std::vector<FailedMessage> list_keys(soci::session& session, const FailedOptions& options,
                                      const std::vector<FileKey>& keys, bool& all) {
   std::vector<FailedMessage> listed;
   for_each_key(keys, [&](const FileKey& each) {
-    if (listed.size() > options.limit) return;
     auto found = list_failed(session, options.with_key(each.key).filter());
     if (found.empty()) {
       all = false;
       message(fmt::format("txinbox: line {}: no failed message of the business key '{}' is chosen", each.line,
                           printable(each.key)));
     }
-    std::move(found.begin(), found.end(), std::back_inserter(listed));
+    if (listed.size() <= options.limit) std::move(found.begin(), found.end(), std::back_inserter(listed));
   });
   return listed;
 }

@@ -115,7 +115,13 @@ int run_change(const OutboxOptions& options, std::string_view command, std::stri
   auto connection = pool.acquire();
   OutboxFilter filter = options.filter();
   filter.limit = std::numeric_limits<std::size_t>::max();
-  const std::size_t changed = change(connection.session(), filter, options.by.action());
+  std::size_t changed = 0;
+  try {
+    changed = change(connection.session(), filter, options.by.action());
+  } catch (...) {
+    if (options.all) message("txinbox: what was changed before the error stays changed; run it again");
+    throw;
+  }
   Output output;
   output.line(options.json ? Json{{done, changed}}.text() : fmt::format("{} {} messages", done, changed));
   if (output.failed()) return exit_stopped;

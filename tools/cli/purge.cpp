@@ -148,13 +148,19 @@ int run_purge(const PurgeCommand& command) {
   })};
 
   Counts counts;
-  for (const Rows& rows : rows_of(command)) {
-    options.what = rows.what;
-    if (left > left.zero()) {
-      const auto rest = std::chrono::ceil<milliseconds>(give_up - std::chrono::steady_clock::now());
-      options.max_time = std::max(rest, milliseconds(1));
+  try {
+    for (const Rows& rows : rows_of(command)) {
+      options.what = rows.what;
+      if (left > left.zero()) {
+        const auto rest = std::chrono::ceil<milliseconds>(give_up - std::chrono::steady_clock::now());
+        options.max_time = std::max(rest, milliseconds(1));
+      }
+      counts.emplace_back(rows.name, txinbox::purge(connection.session(), older_than, options));
     }
-    counts.emplace_back(rows.name, txinbox::purge(connection.session(), older_than, options));
+  } catch (...) {
+    progress.erase();
+    if (all > 0) message(fmt::format("txinbox: purged {} rows before the error", grouped(all)));
+    throw;
   }
   progress.erase();
 

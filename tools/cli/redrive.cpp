@@ -70,6 +70,13 @@ class Report {
     progress_.draw(fmt::format("{} {}, {} left", verb(), grouped(redriven_), grouped(left_)));
   }
 
+  /// Says what was done if an error ends the command.
+  void say_before_error() {
+    progress_.erase();
+    if (redriven_ + left_ == 0) return;
+    message(fmt::format("txinbox: {} {}, left {} before the error", verb(), grouped(redriven_), grouped(left_)));
+  }
+
   std::string as_json(const RedriveSummary& summary) {
     progress_.erase();
     auto published = Json::array();
@@ -151,6 +158,8 @@ int status_of(const RedriveSummary& summary) {
     case RedriveEnd::unreachable:
     case RedriveEnd::not_at_end:
       return exit_broker;
+    case RedriveEnd::too_many_left:
+      return exit_found;
     default:
       return summary.left == 0 ? exit_ok : exit_found;
   }
@@ -192,7 +201,13 @@ int run_redrive(RedriveCommandOptions options) {
   Pool pool = open_database(options.database, false, 1);
   Report report(options.redrive.dry_run);
   options.redrive.observer = [&report](const RedriveEvent& event) { report(event); };
-  const RedriveSummary summary = redrive(*source, republisher, pool, options.redrive);
+  RedriveSummary summary;
+  try {
+    summary = redrive(*source, republisher, pool, options.redrive);
+  } catch (...) {
+    report.say_before_error();
+    throw;
+  }
   Output output;
   output.line(options.json ? report.as_json(summary) : report.as_text(summary));
   if (const std::string text = explanation(summary.end); !text.empty()) message("txinbox: " + text);

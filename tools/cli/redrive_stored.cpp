@@ -21,20 +21,19 @@ namespace {
 constexpr std::size_t at_once = 1'000;
 
 /// Adds them in parts, so that a stop ends it soon. It adds no message that the relay has published, and that was
-/// parked again, since it began.
-std::size_t add_all(soci::session& session, const RedriveOptions& options, FailedFilter filter,
-                    const StopSignals& signals) {
-  std::size_t added = 0;
+/// parked again, since it began. `added`: it adds the messages of each call there, also if a later
+/// call throws.
+void add_all(soci::session& session, const RedriveOptions& options, FailedFilter filter, const StopSignals& signals,
+             std::size_t& added) {
   filter.limit = 1;
   const auto latest = list_failed(session, filter);
-  if (latest.empty()) return added;
+  if (latest.empty()) return;
   filter.failed_until = latest.front().last_failed_at;
   for (std::size_t now = 1; now > 0 && !signals.stopped() && (options.max == 0 || added < options.max);) {
     filter.limit = options.max == 0 ? at_once : std::min(at_once, options.max - added);
     now = redrive_stored(session, options.to, filter, options.by);
     added += now;
   }
-  return added;
 }
 
 }  // namespace
@@ -47,7 +46,14 @@ int run_redrive_stored(const DatabaseOption& database, const RedriveOptions& opt
   const FailedFilter filter{
       .consumer = options.consumer, .state = FailedState::parked, .error_class = options.error_class};
   std::size_t added = 0;
-  if (!options.dry_run) added = add_all(session, options, filter, signals);
+  if (!options.dry_run) {
+    try {
+      add_all(session, options, filter, signals, added);
+    } catch (...) {
+      message(fmt::format("txinbox: added at least {} to the outbox before the error; run it again", grouped(added)));
+      throw;
+    }
+  }
   const FailedCount parked = count_failed(session, filter);
   const std::size_t without_payload = parked.messages - parked.with_payload;
   if (options.dry_run) added = options.max == 0 ? parked.with_payload : std::min(options.max, parked.with_payload);

@@ -7,6 +7,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <stdexcept>
 #include <thread>
 
 #include <fmt/format.h>
@@ -59,8 +60,13 @@ void serve_page(Pool& pool, const ServeOptions& options, const std::stop_token& 
       std::this_thread::sleep_for(between_looks);
     }
   });
-  server.listen_after_bind();
+  const bool was_stopped = server.listen_after_bind();
   has_ended = true;
+  if (!was_stopped && !stop.stop_requested()) {
+    throw std::runtime_error(
+        "serve: the server has ended, because it cannot accept connections; see the limits of this "
+        "process for open files and memory");
+  }
 }
 
 #else

@@ -58,9 +58,16 @@ int BrokerRun::run(Source& source, TxConsumer& consumer) {
       run_together(session, deliveries);
     }
   };
-  const RunSummary done = script_.most_together > 0
-                              ? txinbox::run(source, consumer, message_of, BatchHandlers{at_once, each}, options)
-                              : txinbox::run(source, consumer, message_of, each, options);
+  RunSummary done;
+  try {
+    done = script_.most_together > 0 ? txinbox::run(source, consumer, message_of, BatchHandlers{at_once, each}, options)
+                                     : txinbox::run(source, consumer, message_of, each, options);
+  } catch (...) {
+    const std::lock_guard lock(mutex_);
+    progress_.message(fmt::format("acknowledged {} messages before the error", grouped(acknowledged_)));
+    progress_.erase();
+    throw;
+  }
   const std::lock_guard lock(mutex_);
   progress_.erase();
   output_.line(summary(done));

@@ -85,9 +85,16 @@ class Watch {
   std::atomic<std::size_t> published_ = 0, failed_ = 0, parked_ = 0;
 };
 
-bool is_empty(soci::session& session) {
-  return list_outbox(session, {.state = OutboxState::waiting, .limit = 1}).empty() &&
-         list_outbox(session, {.state = OutboxState::failing, .limit = 1}).empty();
+/// False also if the database is not available: the relay tries again.
+bool is_empty(Pool& pool) {
+  try {
+    const auto connection = pool.acquire();
+    const auto has = [&](OutboxState state) { return !list_outbox(connection, {.state = state, .limit = 1}).empty(); };
+    return !has(OutboxState::waiting) && !has(OutboxState::failing);
+  } catch (...) {
+    if (!is_transient(std::current_exception())) throw;
+    return false;
+  }
 }
 
 std::string check_time(const std::string& text) {
@@ -122,11 +129,11 @@ int run_relay(const RelayCommandOptions& options) {
   StopSignals signals;
   const Publisher publisher = publisher_of(options, timeout);
   auto pool = open_database(options.database, false, 2);
-  auto connection = pool.acquire();
-  outbox_status(connection.session());  // so that a defect of the database ends the command
+  outbox_status(pool.acquire());  // so that a defect of the database ends the command
   Watch watch(options.verbose);
   bool emptied = false;
-  {
+  std::exception_ptr error;
+  try {
     const OutboxRelay relay(pool, publisher,
                             {.batch = options.batch,
                              .lease = *parse_duration(options.lease),
@@ -135,11 +142,14 @@ int run_relay(const RelayCommandOptions& options) {
     while (!signals.stopped() && !emptied) {
       pollfd signal{signals.wake_fd(), POLLIN, 0};
       ::poll(&signal, 1, options.until_empty ? 200 : -1);
-      emptied = options.until_empty && is_empty(connection.session());
+      emptied = options.until_empty && is_empty(pool);
     }
+  } catch (...) {
+    error = std::current_exception();
   }
   Output output;
   output.line(watch.summary(options.json));
+  if (error) std::rethrow_exception(error);
   if (output.failed() || !emptied) return exit_stopped;
   return watch.parked() == 0 ? exit_ok : exit_found;
 }

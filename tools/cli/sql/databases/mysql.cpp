@@ -116,7 +116,8 @@ class MysqlUserSql final : public UserSql {
             .hash_comments = true,
             .dashes_need_space = true,
             .code_in_comments = true,
-            .assignments = true};
+            .assignments = true,
+            .own_placeholders = "?"};
   }
 
   SqlSyntax syntax(const NativeConnection& sql) const override {
