@@ -111,6 +111,8 @@ struct ConsumerOptions {
   /// `transaction_lost`, and errors of the commit that the handler's SQL caused. These are not counted: transient
   /// errors, `RetryLater`, errors of the environment (a full disk, no memory, a missing table:
   /// docs/guides/failed-messages.md), errors for which `action_for` says `stop`, and every error while `stop` is set.
+  /// But `run` also counts a lost connection or an error of the environment if other messages show that this message is
+  /// its cause.
   int max_attempts = 0;
 
   /// Declares more errors of handlers as transient, besides those of the database. Examples are a time-out of a service

@@ -18,8 +18,9 @@ struct Incoming;
 
 /// The business key of one message, and the values that the inbox compares or stores.
 ///
-/// @limits key and id are valid UTF-8 without NUL. They are compared byte by byte and never truncated. A message that
-///         breaks a limit gets `invalid_key` before any statement is sent.
+/// @limits key and id are valid UTF-8 without NUL. They are compared byte by byte and never truncated. A key does not
+///         begin with `txinbox-erased:`, and `valid_for` is not negative. A message that breaks a limit gets
+///         `invalid_key` before any statement is sent.
 struct Message {
   /// Identifies the message within the consumer, 1 to 255 bytes: an order number, a payment reference. It is not the
   /// broker's message id: a producer that sends a message again uses a new id.

@@ -32,8 +32,9 @@ struct ConsumerPause {
 
 /// Pauses a consumer. If it is paused already, the new times, actor and reason replace the old ones.
 ///
-/// `run` asks the database once a second, in every process. It then finishes the messages that run, begins no others,
-/// and polls no more. It asks before the first message, too, so a restart does not end the pause. It goes on if the
+/// `run` asks the database before it runs messages, at most once a second, in every process. It then finishes the
+/// messages that run, begins no others, and polls no more. It asks before the first message, too, so a restart does not
+/// end the pause. As long as no message comes, it does not ask. It goes on if the
 /// user of the service may not read `txinbox_pause`. A call of `consume` ignores the pause.
 ///
 /// The consumer need not be known: it can be paused before it consumes its first message.
@@ -72,7 +73,8 @@ struct AuditRecord {
 
   /// The action: "retry", "discard", "forget", "erase", "redrive_stored", "pause", "resume", "outbox_retry",
   /// "outbox_discard". A purge and a redrive have two records each, such as "redrive_begin" and "redrive": the second
-  /// one has the number of messages, and is missing if the process was killed.
+  /// one has the number of messages. It is missing if the process was killed, or if an error came before anything was
+  /// published or removed.
   std::string action;
   std::string consumer;       ///< Empty: all consumers.
   std::string business_key;   ///< Empty if the change concerns more than one message. It can be personal data. Of a

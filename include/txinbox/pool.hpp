@@ -40,7 +40,7 @@ class Connection {
   /// It does not drop temporary tables or session-level advisory locks: the user must. On MariaDB and MySQL with
   /// session tracking, a temporary table with the name of the consumed-message table makes it close the connection.
   ///
-  /// @blocking at most five short round trips.
+  /// @blocking at most six short round trips.
   ~Connection();
 
   /// The SOCI session of this connection. It is valid as long as this object has the connection.

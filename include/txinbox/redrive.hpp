@@ -80,8 +80,8 @@ struct RedriveOptions {
   /// consumer of the topic gets the message, and not only the one that could not consume it.
   std::string to = {};
 
-  /// Finds the business key of a dead letter without the header `txinbox-key`, for the dead letters of RocketMQ. It is
-  /// the function that the consumer gives to `run`.
+  /// Finds the business key of a dead letter without the header `txinbox-consumer`, for the dead letters of RocketMQ.
+  /// It is the function that the consumer gives to `run`.
   MessageOf message_of = {};
 
   /// Who does it, and why. `txinbox_audit` then gets a row "redrive_begin" before the first dead letter, a row "retry"
@@ -92,7 +92,8 @@ struct RedriveOptions {
   std::size_t max = 0;            ///< At most this many are published. 0: no limit.
   double rate = 0;                ///< At most this many in a second. 0: no limit.
   int max_redrives = 3;           ///< A message that was published again as often as this, and failed again, is left.
-  std::size_t max_left = 10'000;  ///< The call ends when it has left this many, or 512 MiB: it has to hold them.
+  std::size_t max_left = 10'000;  ///< The call ends when it has left this many, or 512 MiB: it has to hold them. With
+                                  ///< `dry_run`, those that would be published count, too.
   bool dry_run = false;           ///< Publishes and changes nothing, and acknowledges nothing.
 
   /// The call ends if no dead letter has come for this time.
@@ -108,9 +109,10 @@ enum class RedriveEnd {
   stopped,        ///< The stop token was set.
   limit,          ///< `max` was reached.
   too_many_left,  ///< `max_left` was reached. There may be other dead letters behind those that were left.
-  unreachable,    ///< The broker could not be reached for 30 seconds, or nothing could be published for 2 minutes.
-  not_at_end,     ///< The source knows that others wait, but the broker gave none for 30 seconds. A source of RabbitMQ
-                  ///< gets none if as many as its prefetch were left.
+  unreachable,    ///< The broker could not be reached for 30 seconds, or for `idle_exit` if it is longer, or nothing
+                  ///< could be published for 2 minutes.
+  not_at_end,  ///< The source knows that others wait, but the broker gave none for this time. A source of RabbitMQ gets
+               ///< none if as many as its prefetch were left.
 };
 
 /// The name of the enumerator, such as "at_end".
@@ -134,7 +136,7 @@ struct RedriveSummary {
 /// A dead letter is left, and reported, if:
 /// - it does not match the options;
 /// - it has no consumer or no destination: another program has written it, or it is one of RocketMQ;
-/// - its headers do not say its key, and `message_of` does not find it;
+/// - its header `txinbox-consumer` is missing, and `message_of` does not find its key;
 /// - nothing is recorded for its consumer in this database, and the options do not name the consumer;
 /// - its message is torn or discarded: `forget` it first;
 /// - this call has published it already and it failed again, or it was published again `max_redrives` times;
@@ -150,7 +152,8 @@ struct RedriveSummary {
 /// `dry_run`: a quorum queue with a delivery limit, and RocketMQ, do this.
 ///
 /// @transaction one of its own for each dead letter.
-/// @blocking    until the end. It waits for a broker or a database that is away, two minutes at most.
+/// @blocking    until the end. It waits for a broker or a database that is away, two minutes at most, or
+///              `idle_exit` if it is longer.
 /// @errors
 /// - `Error` invalid_argument for options that are not valid.
 /// - those of `Source::poll`, and what `verify` throws.

@@ -113,9 +113,10 @@ bool is_transient(const std::exception_ptr&) noexcept;
 /// - a null pointer: empty
 std::string error_class(const std::exception_ptr&);
 
-/// Describes an error in one line for logs. The line contains no value of the message. SOCI's `what()` contains the
-/// values of the statement that failed. For a database's error, the line has the code and its meaning ("MariaDB/MySQL
-/// error 1213 (deadlock)"). For any other exception, it has the `what()`.
+/// Describes an error for logs. For a database's error, it is one line with the code and its meaning ("MariaDB/MySQL
+/// error 1213 (deadlock)"). It contains no value of the message, while SOCI's `what()` contains the values of the
+/// statement that failed. For any other exception, it is the `what()` as it is: it can have several lines, and values
+/// that the handler has put there.
 ///
 /// A null pointer gives an empty text.
 ///

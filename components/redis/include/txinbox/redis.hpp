@@ -73,6 +73,7 @@ RedisOptions redis_options_from_url(std::string_view url);
 ///           `timeout`, and with `wait_replicas` also `replica_timeout`. Finding the address of a name takes as long as
 ///           the system allows.
 /// @errors   `Error` invalid_argument for the options. The steps throw:
+/// - `Error` invalid_argument if the server has no database with this number;
 /// - `LeaseStoreError` transient for a lost connection, a time-out, a server that starts, is busy or is read-only, and
 ///   for too few replicas;
 /// - `LeaseStoreError` permanent if the server has no memory or cannot write to its disk, and for other errors of it;
@@ -91,7 +92,7 @@ std::shared_ptr<LeaseStore> open_redis(std::string_view url);
 
 /// Finds what makes this server forget leases and completed messages, or refuse to serve: for `txinbox doctor`.
 ///
-/// @blocking for the connection and four replies, each at most `RedisOptions::timeout`.
+/// @blocking for the connection and up to six replies, each at most `RedisOptions::timeout`.
 /// @errors   as the steps of the store of `open_redis`.
 std::vector<Finding> diagnose_redis(const RedisOptions& options);
 
