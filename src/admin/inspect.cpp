@@ -64,7 +64,7 @@ std::vector<Finding> diagnose(ConnectionRef connection) {
   };
   const auto tables = detail::examine(*catalog, database.name());
   take(tables.problems);
-  if (tables.has_outbox()) take(detail::missing_outbox_rows(*catalog, database.name()));
+  take(detail::missing_outbox_rows(*catalog, database.name(), tables));
   const bool usable = std::ranges::none_of(tables.problems, [](const backend::Problem& p) {
     return p.finding.severity == Severity::error && !backend::concerns_optional(p);
   });

@@ -83,7 +83,7 @@ std::vector<Migration> migrate(ConnectionRef connection) {
   const bool lacks_tables = std::ranges::any_of(before.problems, [](const Problem& problem) {
     return problem.code == ErrorCode::schema_missing && problem.finding.severity == Severity::error;
   });
-  const bool lacks_rows = before.has_outbox() && !detail::missing_outbox_rows(*catalog, database.name()).empty();
+  const bool lacks_rows = !detail::missing_outbox_rows(*catalog, database.name(), before).empty();
   const int from = lacks_tables || lacks_rows ? 0 : before.version;
   std::vector<Migration> applied;
   for (Migration& migration : migrations(std::string(database.name()))) {

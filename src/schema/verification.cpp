@@ -177,13 +177,15 @@ SchemaReport examine(backend::Catalog& catalog, std::string_view database) {
   return result;
 }
 
-std::vector<Problem> missing_outbox_rows(backend::Catalog& catalog, std::string_view database) {
+std::vector<Problem> missing_outbox_rows(backend::Catalog& catalog, std::string_view database,
+                                         const SchemaReport& report) {
   std::vector<Problem> problems;
+  if (!report.has_outbox()) return problems;
+  const auto dialect = backend::database_named(database).dialect(report.schema);
   const auto require = [&](std::string_view table, std::string_view condition, std::int64_t rows) {
-    const std::string schema = catalog.find_schema(table);
-    if (schema.empty() || !catalog.may_read(table)) return;
-    const std::string name = backend::database_named(database).dialect(schema)->table(table);
-    const auto found = catalog.read(fmt::format("SELECT count(*) FROM {} WHERE {}", name, condition), 1);
+    if (!catalog.may_read(table)) return;
+    const auto found =
+        catalog.read(fmt::format("SELECT count(*) FROM {} WHERE {}", dialect->table(table), condition), 1);
     const std::int64_t count = found.empty() ? 0 : backend::number_in(found[0][0].value_or("0"));
     if (count == rows) return;
     problems.push_back({ErrorCode::schema_missing,

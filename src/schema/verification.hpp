@@ -28,8 +28,9 @@ SchemaReport examine(backend::Catalog& catalog, std::string_view database);
 
 /// Finds tables of the outbox without the rows that the migration inserts. On MariaDB and MySQL, a migration that is
 /// killed leaves them so, and so does a copy of the schema without its content. Then no relay publishes, or no handler
-/// can add a message. Finds nothing if the user may not read these tables.
-std::vector<backend::Problem> missing_outbox_rows(backend::Catalog& catalog, std::string_view database);
+/// can add a message. Finds nothing if the tables are not those of the report, or if the user may not read them.
+std::vector<backend::Problem> missing_outbox_rows(backend::Catalog& catalog, std::string_view database,
+                                                  const SchemaReport& report);
 
 /// Verifies the tables and the settings, and returns the schema of the tables.
 ///

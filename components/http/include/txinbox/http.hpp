@@ -217,9 +217,8 @@ struct GuardOptions {
 /// | the first request is still running | 409 with Retry-After, after the consumer's `claim_wait` |
 /// | the handler throws `Refusal` | its response; the SQL is rolled back; the response is kept |
 /// | the handler returns 500 to 599 | that answer; the SQL is rolled back; a retry runs again |
-/// | the handler throws `RetryLater` | 503 with Retry-After; the SQL is rolled back; a retry runs again |
 /// | the handler throws something else | 500; the SQL is rolled back; a retry runs again |
-/// | a transient error of the database that outlives its retries, a stop, no schema | 503 with Retry-After |
+/// | `RetryLater`, a transient error of the database that outlives its retries, a stop, no schema | 503, Retry-After |
 /// | the message is parked, torn or discarded | 409: an operator must look at it |
 ///
 /// The answers of the guard itself are problem+json (RFC 9457). The business key is the scope and the key with a slash

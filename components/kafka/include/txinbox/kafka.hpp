@@ -105,9 +105,9 @@ struct KafkaPublisherOptions {
 };
 
 /// Reads the options from a URL, as the command does: `kafka://HOST:PORT,HOST:PORT`. Its parameters are properties of
-/// librdkafka, but not `group.instance.id`, `session.timeout.ms`, `max.poll.interval.ms` and `message.timeout.ms`:
-/// `timeout` is this time. A password is not a parameter: the property `sasl.password` is taken from the environment
-/// variable TXINBOX_KAFKA_PASSWORD if it is set.
+/// librdkafka, but not `group.instance.id`, `session.timeout.ms` and `max.poll.interval.ms`, which are those of a
+/// consumer, and not `message.timeout.ms`, because `timeout` is this time. A password is not a parameter: the property
+/// `sasl.password` is taken from the environment variable TXINBOX_KAFKA_PASSWORD if it is set.
 ///
 /// @errors `Error` invalid_argument for what is missing or not valid, and for a password in the URL. The text does not
 ///         hold the URL.
